@@ -1,0 +1,215 @@
+// The wall for a UDP transport on this machine: two processes on the loopback that do nothing but send and receive.
+//
+// The sender hands the kernel up to 64 packets a call (UDP_SEGMENT), the receiver takes as many a call (UDP_GRO) into
+// one buffer and counts. No headers, no protocol, no pacing, one core each: what the UDP transport achieves is to be
+// read against this, from runs next to each other.
+//   bare_udp --payload 4096 --seconds 2
+//   bare_udp --payload 1456 --bytes 4GiB
+// One JSON line: goodput is what the receiver got between its first and its last packet.
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <getopt.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "runtime/clock.hpp"
+#include "sdr/units.hpp"
+
+namespace {
+
+using sdr::Duration;
+using sdr::TimePoint;
+using sdr::runtime::now;
+
+constexpr std::size_t kMostInOneCall =
+    65507;                                 // of UDP payload over IPv4: the segments of a call are one IP packet first
+constexpr std::size_t kMostSegments = 64;  // UDP_MAX_SEGMENTS
+
+struct Options {
+  std::size_t payload = 4096;
+  std::size_t batch = kMostSegments;
+  Duration time = std::chrono::seconds(2);
+  std::uint64_t bytes = 0;  // 0: until the time is over
+  int buffer = 8 << 20;
+};
+
+// What the sender tells the receiver through a pipe when it is done.
+struct Sent {
+  std::uint64_t bytes = 0;
+  std::uint64_t calls = 0;
+  std::int64_t nanoseconds = 0;
+};
+
+struct Received {
+  std::uint64_t bytes = 0;
+  std::uint64_t calls = 0;
+  TimePoint first{};
+  TimePoint last{};
+};
+
+[[noreturn]] void die(const std::string& message) {
+  std::fprintf(stderr, "bare_udp: %s\n", message.c_str());
+  std::exit(1);
+}
+
+[[noreturn]] void die_of_errno(const std::string& what) {
+  die(what + ": " + std::strerror(errno));
+}
+
+template <typename T>
+T value_or_die(sdr::Result<T> result) {
+  if (!result) die(result.error().message);
+  return *result;
+}
+
+Options parse(int argc, char** argv) {
+  const option known[] = {{"payload", required_argument, nullptr, 'p'}, {"seconds", required_argument, nullptr, 's'},
+                          {"bytes", required_argument, nullptr, 'b'},   {"batch", required_argument, nullptr, 'n'},
+                          {"buffer", required_argument, nullptr, 'r'},  {nullptr, 0, nullptr, 0}};
+  Options options;
+  for (int given = 0; (given = ::getopt_long(argc, argv, "", known, nullptr)) != -1;) {
+    switch (given) {
+      case 'p':
+        options.payload = value_or_die(sdr::parse_bytes(optarg)).count;
+        break;
+      case 's':
+        options.time = value_or_die(sdr::parse_duration(std::string(optarg) + "s"));
+        break;
+      case 'b':
+        options.bytes = value_or_die(sdr::parse_bytes(optarg)).count;
+        break;
+      case 'n':
+        options.batch = value_or_die(sdr::parse_bytes(optarg)).count;
+        break;
+      case 'r':
+        options.buffer =
+            static_cast<int>(std::min<std::uint64_t>(value_or_die(sdr::parse_bytes(optarg)).count, 1U << 30));
+        break;
+      default:
+        die("usage: bare_udp [--payload BYTES] [--seconds S | --bytes BYTES] [--batch PACKETS] [--buffer BYTES]");
+    }
+  }
+  if (optind != argc) die(std::string("unknown argument ") + argv[optind]);
+  if (options.payload < 1 || options.payload > kMostInOneCall) {
+    die(fmt::format("payload {} is outside 1 to {}", options.payload, kMostInOneCall));
+  }
+  options.batch = std::clamp<std::size_t>(options.batch, 1, std::min(kMostSegments, kMostInOneCall / options.payload));
+  return options;
+}
+
+int udp_socket() {
+  const int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) die_of_errno("socket");
+  return fd;
+}
+
+void set(int fd, int level, int name, int value, const char* what) {
+  if (::setsockopt(fd, level, name, &value, sizeof value) != 0) die_of_errno(what);
+}
+
+Sent send_all(const Options& options, const sockaddr_in& to) {
+  const int fd = udp_socket();
+  if (::connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) die_of_errno("connect");
+  set(fd, SOL_UDP, UDP_SEGMENT, static_cast<int>(options.payload), "UDP_SEGMENT");
+  const std::vector<char> buffer(options.batch * options.payload, 'x');
+
+  Sent sent;
+  const TimePoint start = now();
+  const TimePoint end = options.bytes == 0 ? start + options.time : sdr::kNever;
+  const std::uint64_t most = options.bytes == 0 ? ~std::uint64_t{0} : options.bytes;
+  while (sent.bytes < most && now() < end) {
+    // ECONNREFUSED would be the receiver that has died: no use to go on.
+    const ssize_t took = ::send(fd, buffer.data(), buffer.size(), 0);
+    if (took < 0 && errno != ENOBUFS && errno != EINTR) die_of_errno("send");
+    if (took < 0) continue;
+    sent.bytes += static_cast<std::uint64_t>(took);
+    ++sent.calls;
+  }
+  sent.nanoseconds = (now() - start).count();
+  ::close(fd);
+  return sent;
+}
+
+// Until the sender says that it is done and nothing has come for a while.
+Received receive_all(int fd, int sender) {
+  std::vector<char> buffer(1 << 16);
+  Received received;
+  for (;;) {
+    const ssize_t got = ::recv(fd, buffer.data(), buffer.size(), 0);
+    if (got >= 0) {
+      received.last = now();
+      if (received.calls++ == 0) received.first = received.last;
+      received.bytes += static_cast<std::uint64_t>(got);
+      continue;
+    }
+    if (errno == EINTR) continue;
+    if (errno != EAGAIN) die_of_errno("recv");
+    pollfd done{.fd = sender, .events = POLLIN, .revents = 0};
+    if (::poll(&done, 1, 0) == 1) return received;
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Options options = parse(argc, argv);
+
+  const int fd = udp_socket();
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  if (::bind(fd, reinterpret_cast<const sockaddr*>(&address), size) != 0) die_of_errno("bind");
+  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) die_of_errno("getsockname");
+  set(fd, SOL_UDP, UDP_GRO, 1, "UDP_GRO");
+  // With the right to, beyond net.core.rmem_max.
+  if (::setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &options.buffer, sizeof options.buffer) != 0) {
+    set(fd, SOL_SOCKET, SO_RCVBUF, options.buffer, "SO_RCVBUF");
+  }
+  const timeval patience{.tv_sec = 0, .tv_usec = 50'000};
+  if (::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) != 0) die_of_errno("SO_RCVTIMEO");
+
+  int pipes[2];
+  if (::pipe(pipes) != 0) die_of_errno("pipe");
+  const pid_t sender = ::fork();
+  if (sender < 0) die_of_errno("fork");
+  if (sender == 0) {
+    ::close(fd);
+    ::close(pipes[0]);
+    const Sent sent = send_all(options, address);
+    if (::write(pipes[1], &sent, sizeof sent) != static_cast<ssize_t>(sizeof sent)) std::_Exit(1);
+    std::_Exit(0);
+  }
+  ::close(pipes[1]);
+
+  const Received received = receive_all(fd, pipes[0]);
+  Sent sent;
+  if (::read(pipes[0], &sent, sizeof sent) != static_cast<ssize_t>(sizeof sent)) die("the sender failed");
+  int status = 0;
+  ::waitpid(sender, &status, 0);
+
+  const double seconds = std::chrono::duration<double>(received.last - received.first).count();
+  const double lost =
+      sent.bytes == 0 ? 0.0 : 1.0 - static_cast<double>(received.bytes) / static_cast<double>(sent.bytes);
+  fmt::print(
+      "{{\"benchmark\":\"bare_udp\",\"payload\":{},\"batch\":{},\"seconds\":{:.3f},\"goodput_gbps\":{:.3f},"
+      "\"sent_gbps\":{:.3f},\"lost\":{:.6f},\"bytes_received\":{},\"bytes_sent\":{},\"send_calls\":{},"
+      "\"receive_calls\":{}}}\n",
+      options.payload, options.batch, seconds, seconds > 0 ? static_cast<double>(received.bytes) * 8e-9 / seconds : 0.0,
+      sent.nanoseconds > 0 ? static_cast<double>(sent.bytes) * 8.0 / static_cast<double>(sent.nanoseconds) : 0.0, lost,
+      received.bytes, sent.bytes, sent.calls, received.calls);
+  return 0;
+}

@@ -1,0 +1,364 @@
+#include "sdr/connection.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "reliability/control_message.hpp"
+#include "reliability/incoming.hpp"
+#include "reliability/outgoing.hpp"
+#include "reliability/peer_watch.hpp"
+#include "reliability/timing.hpp"
+#include "units/byte_codec.hpp"
+
+namespace sdr {
+namespace {
+
+using reliability::OffersReader;
+using reliability::Ping;
+using reliability::Pong;
+using reliability::Report;
+using reliability::ReportsReader;
+using reliability::SchemeRules;
+using reliability::TransferShape;
+
+constexpr std::uint32_t kMagic = 0x53445243;  // "SDRC"
+constexpr std::uint32_t kVersion = 1;
+// Rounds of feed and inject in one call before control and timers get their turn.
+constexpr int kRoundsPerDrive = 8;
+// Payload waiting in the QueuePair: enough for a system call and its successor, little enough that a repair does not
+// wait long behind it.
+constexpr std::uint64_t kBacklogMost = 256 << 10;
+constexpr Duration kBacklogTime = std::chrono::microseconds(200);
+
+Result<coding::CodeShape> code_shape(const ConnectionOptions& options) {
+  const auto k = static_cast<unsigned>(std::max(options.data_chunks, 0));
+  const auto m = static_cast<unsigned>(std::max(options.parity_chunks, 0));
+  return coding::CodeShape{
+      options.scheme == Scheme::EcXor ? coding::CodeKind::Xor : coding::CodeKind::ReedSolomon, k, m};
+}
+
+Error mismatch(const char* field, std::string_view local, std::string_view remote) {
+  return {ErrorCode::Mismatch, fmt::format("the two ends differ in {}: {} here, {} at the peer", field, local, remote)};
+}
+
+}  // namespace
+
+class Connection::Impl {
+ public:
+  Impl(std::unique_ptr<QueuePair> queue_pair, std::optional<coding::ErasureCode> code, const ConnectionOptions& options,
+       std::shared_ptr<Executor> executor)
+      : options_(options),
+        queue_pair_(std::move(queue_pair)),
+        code_(std::move(code)),
+        executor_(executor ? std::move(executor) : std::make_shared<InlineExecutor>()),
+        timing_{.rtt = reliability::RttEstimator(options.queue_pair.initial_rtt),
+                .rto_factor = options.rto_factor,
+                .tolerance_share = options.reorder_tolerance},
+        shape_(make_shape()),
+        outgoing_(shape_, *queue_pair_, *executor_),
+        incoming_(shape_, *queue_pair_, *executor_, options.posted_ahead),
+        control_(queue_pair_->max_control()) {}
+
+  std::vector<std::byte> info() const {
+    const std::vector<std::byte> inner = queue_pair_->info();
+    std::vector<std::byte> blob(4 + 4 + 1 + 2 + 2 + 4 + inner.size());
+    ByteWriter writer(blob);
+    writer.u32(kMagic);
+    writer.u32(kVersion);
+    writer.u8(static_cast<std::uint8_t>(options_.scheme));
+    writer.u16(code_ ? static_cast<std::uint16_t>(code_->shape().k) : 0);
+    writer.u16(code_ ? static_cast<std::uint16_t>(code_->shape().m) : 0);
+    writer.u32(static_cast<std::uint32_t>(inner.size()));
+    writer.bytes(inner);
+    return blob;
+  }
+
+  Result<void> connect(std::span<const std::byte> remote_info) {
+    ByteReader reader(remote_info);
+    if (reader.u32() != kMagic || !reader.ok())
+      return Error{ErrorCode::InvalidArgument,
+                   fmt::format("the peer's connection info ({} bytes) is not an SDR connection info", remote_info.size())};
+    const std::uint32_t version = reader.u32();
+    if (reader.ok() && version != kVersion)
+      return mismatch("connection version", std::to_string(kVersion), std::to_string(version));
+    const auto scheme = static_cast<Scheme>(reader.u8());
+    const std::uint16_t k = reader.u16();
+    const std::uint16_t m = reader.u16();
+    const auto inner = reader.bytes(reader.u32());
+    if (!reader.ok())
+      return Error{ErrorCode::InvalidArgument,
+                   fmt::format("the peer's connection info is cut short at {} bytes", remote_info.size())};
+    if (scheme != options_.scheme) return mismatch("reliability scheme", to_string(options_.scheme), to_string(scheme));
+    const std::string local_code = code_ ? fmt::format("{}:{}", code_->shape().k, code_->shape().m) : "0:0";
+    if (const std::string remote_code = fmt::format("{}:{}", k, m); remote_code != local_code)
+      return mismatch("data:parity chunks", local_code, remote_code);
+    if (Result<void> connected = queue_pair_->connect(inner); !connected) return connected;
+    connected_ = true;
+    return {};
+  }
+
+  Result<WriteHandle> post_write(std::span<const std::byte> data, std::optional<std::uint32_t> immediate) {
+    if (failure_) return Error{ErrorCode::Closed, failure_->message};
+    if (outgoing_.outstanding() >= options_.max_outstanding) return full("Writes");
+    return outgoing_.post(data, immediate);
+  }
+
+  Result<ReceiveHandle> post_receive(std::span<std::byte> buffer) {
+    if (failure_) return Error{ErrorCode::Closed, failure_->message};
+    if (incoming_.outstanding() >= options_.max_outstanding) return full("receives");
+    return incoming_.post(buffer);
+  }
+
+  TimePoint progress(TimePoint now) {
+    if (failure_ || !connected_) return kNever;
+    const TimePoint network = queue_pair_->progress(now);
+    take_controls(now);
+    if (failure_) return kNever;
+    queue_pair_->set_rtt(timing_.rtt.smoothed());
+    incoming_.drive(timing_, now);
+    outgoing_.expire(now);
+    const TimePoint injection = send(now);
+    outgoing_.collect(now, timing_.rtt.smoothed());
+    say(now);
+    watch(now);
+    if (failure_) return kNever;
+    return std::min({network, injection, queue_pair_->next_timeout(), outgoing_.next_timeout(),
+                     incoming_.next_timeout(), watch_.next_timeout(waiting()), fail_time()});
+  }
+
+  ConnectionOptions options_;
+  std::unique_ptr<QueuePair> queue_pair_;
+  std::optional<coding::ErasureCode> code_;
+  std::shared_ptr<Executor> executor_;
+  reliability::Timing timing_;
+  TransferShape shape_;
+  reliability::Outgoing outgoing_;
+  reliability::Incoming incoming_;
+  reliability::PeerWatch watch_;
+  std::optional<Error> failure_;
+
+  [[nodiscard]] ConnectionStatistics statistics() const {
+    ConnectionStatistics out;
+    outgoing_.add_to(out);
+    incoming_.add_to(out);
+    const QueuePairCounters counters = queue_pair_->counters();
+    out.packets_sent = counters.packets_sent;
+    out.packets_lost = counters.packets_sent - std::min(counters.packets_sent, packets_landed_);
+    out.packets_received = counters.packets_received;
+    out.duplicate_packets = counters.duplicate_packets;
+    out.late_packets = counters.late_packets;
+    out.host_drops = counters.host_drops;
+    out.controls_sent = controls_sent_;
+    out.controls_received = controls_received_;
+    out.controls_malformed = controls_malformed_ + counters.malformed_controls;
+    out.send_calls = counters.send_calls;
+    out.receive_calls = counters.receive_calls;
+    out.rtt_smoothed = timing_.rtt.smoothed();
+    out.rtt_min = timing_.rtt.min();
+    if (out.packets_sent > 0)
+      out.loss_estimate = static_cast<double>(out.packets_lost) / static_cast<double>(out.packets_sent);
+    return out;
+  }
+
+ private:
+  TransferShape make_shape() const {
+    const QueuePairGeometry& geometry = queue_pair_->geometry();
+    TransferShape shape;
+    shape.rules = SchemeRules{options_.scheme};
+    shape.code = code_ ? &*code_ : nullptr;
+    shape.chunk_bytes = geometry.chunk_bytes;
+    shape.packets_per_chunk = geometry.packets_per_chunk;
+    std::uint64_t chunks = geometry.max_message / geometry.chunk_bytes;
+    // The parity of a transfer must fit one message, too.
+    if (code_) chunks = std::min<std::uint64_t>(chunks, chunks / code_->shape().m * code_->shape().k);
+    shape.transfer_bytes = chunks * geometry.chunk_bytes;
+    return shape;
+  }
+
+  Error full(const char* what) const {
+    return {ErrorCode::Retry, fmt::format("{} {} are outstanding; take completions first", options_.max_outstanding, what)};
+  }
+
+  [[nodiscard]] bool waiting() const { return !outgoing_.idle() || incoming_.active(); }
+
+  void take_controls(TimePoint now) {
+    while (const auto datagram = queue_pair_->receive_control()) {
+      const auto message = reliability::parse(*datagram);
+      if (!message) {
+        ++controls_malformed_;
+        continue;
+      }
+      ++controls_received_;
+      watch_.heard(now);
+      std::visit([&](const auto& m) { handle(m, now); }, *message);
+      if (failure_) return;
+    }
+  }
+
+  void handle(const Ping& ping, TimePoint now) {
+    send_control([&](ByteWriter& writer) { write(writer, Pong{ping.stamp, ping.full_size}); }, now);
+  }
+  void handle(const Pong& pong, TimePoint now) { watch_.handle(pong, now, timing_.rtt); }
+  void handle(const OffersReader& offers, TimePoint now) {
+    if (Result<void> taken = incoming_.handle(offers, timing_, now); !taken) fail(taken.error(), now);
+  }
+  void handle(ReportsReader reports, TimePoint now) {
+    const reliability::Stamp stamp = reliability::to_stamp(now);
+    const reliability::Stamp echoed = reports.header.echo_newest + reports.header.echo_held;
+    if (reports.header.echo_newest != 0 && echoed < stamp)
+      timing_.rtt.sample(Duration(static_cast<std::int64_t>(stamp - echoed)));
+    packets_landed_ = std::max(packets_landed_, reports.header.packets_landed);
+    outgoing_.handle(reports.header);
+    while (reports.next(report_)) outgoing_.handle(report_, reports.header.echo);
+  }
+
+  // Feeds and injects until pace, window or the transport say stop, or there is nothing to send.
+  TimePoint send(TimePoint now) {
+    const Bandwidth rate = queue_pair_->rate();
+    const std::uint64_t packet = queue_pair_->geometry().mtu;
+    const std::uint64_t backlog =
+        rate.limited() ? std::clamp<std::uint64_t>(rate.bytes_in(kBacklogTime).count, 2 * packet, kBacklogMost) : kBacklogMost;
+    // Into the dark no data: only offers ask whether somebody is there again.
+    const bool dark = watch_.silence(now) > timing_.silent_after() && !outgoing_.idle();
+    TimePoint next = kNever;
+    for (int round = 0; round < kRoundsPerDrive; ++round) {
+      if (!dark) outgoing_.feed(backlog, timing_, now);
+      const std::uint64_t before = queue_pair_->backlog();
+      next = queue_pair_->inject(now);
+      if (queue_pair_->backlog() == before || dark) return next;
+    }
+    return now;
+  }
+
+  template <typename Write>
+  void send_control(Write&& write_message, TimePoint now) {
+    ByteWriter writer(control_);
+    write_message(writer);
+    if (!writer.ok()) return;
+    ++controls_sent_;
+    (void)queue_pair_->send_control(writer.written(), now);
+  }
+
+  void say(TimePoint now) {
+    const auto drain = [&](auto&& poll) {
+      for (;;) {
+        ByteWriter writer(control_);
+        if (!poll(writer)) return;
+        ++controls_sent_;
+        (void)queue_pair_->send_control(writer.written(), now);
+      }
+    };
+    drain([&](ByteWriter& writer) { return incoming_.poll_reports(writer, timing_, now); });
+    drain([&](ByteWriter& writer) { return outgoing_.poll_offers(writer, timing_, watch_.silence(now), now); });
+    while (const auto ping = watch_.poll(waiting(), now)) {
+      const std::size_t full = std::min<std::size_t>(control_.size(), queue_pair_->geometry().mtu);
+      send_control([&](ByteWriter& writer) { write(writer, *ping, ping->full_size ? full : 0); }, now);
+    }
+  }
+
+  void watch(TimePoint now) {
+    const QueuePairCounters counters = queue_pair_->counters();
+    if (counters.packets_received != packets_seen_) watch_.heard(now);
+    packets_seen_ = counters.packets_received;
+    if (waiting() && !was_waiting_) watch_.begin_waiting(now);
+    was_waiting_ = waiting();
+    if (watch_.black_hole())
+      return fail({ErrorCode::PeerUnreachable,
+                   fmt::format("the path to {} answers small datagrams but carries no packet of {} bytes payload: choose a "
+                               "smaller MTU",
+                               queue_pair_->peer_name(), queue_pair_->geometry().mtu)},
+                  now);
+    if (!was_waiting_ || watch_.silence(now) < options_.peer_timeout) return;
+    std::string how_far;
+    if (!outgoing_.idle())
+      how_far = fmt::format("; {} of {} bytes written were acknowledged", outgoing_.bytes_held(),
+                            outgoing_.bytes_held() + outgoing_.bytes_outstanding());
+    if (incoming_.active())
+      how_far += fmt::format("; {} of {} bytes to receive had landed", incoming_.bytes_landed(), incoming_.bytes_expected());
+    fail({ErrorCode::PeerUnreachable, fmt::format("nothing heard from {} for {}{}", queue_pair_->peer_name(),
+                                                  to_string(watch_.silence(now)), how_far)},
+         now);
+  }
+
+  [[nodiscard]] TimePoint fail_time() const { return was_waiting_ ? watch_.deadline(options_.peer_timeout) : kNever; }
+
+  void fail(const Error& error, TimePoint now) {
+    failure_ = error;
+    outgoing_.fail(error, now);
+    incoming_.fail(error, now);
+  }
+
+  bool connected_ = false;
+  bool was_waiting_ = false;
+  std::uint64_t packets_landed_ = 0;
+  std::uint64_t packets_seen_ = 0;
+  std::uint64_t controls_sent_ = 0;
+  std::uint64_t controls_received_ = 0;
+  std::uint64_t controls_malformed_ = 0;
+  Report report_;
+  std::vector<std::byte> control_;
+};
+
+Connection::Connection(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Connection::~Connection() = default;
+
+Result<std::unique_ptr<Connection>> Connection::create(DevicePtr device, const ConnectionOptions& options,
+                                                       std::shared_ptr<Executor> executor) {
+  const auto invalid = [](std::string message) { return Error{ErrorCode::InvalidArgument, std::move(message)}; };
+  if (options.rto_factor < 1) return invalid(fmt::format("an RTO of {} RTT is shorter than the RTT", options.rto_factor));
+  if (options.reorder_tolerance < 0 || options.reorder_tolerance > 1)
+    return invalid(fmt::format("reorder tolerance of {} RTT is not from 0 to 1", options.reorder_tolerance));
+  if (options.peer_timeout <= Duration::zero()) return invalid("the peer timeout must be longer than 0");
+  if (options.max_outstanding == 0) return invalid("max_outstanding must be at least 1");
+  std::optional<coding::ErasureCode> code;
+  if (SchemeRules{options.scheme}.coded()) {
+    const Result<coding::CodeShape> shape = code_shape(options);
+    if (!shape) return shape.error();
+    Result<coding::ErasureCode> created = coding::ErasureCode::create(*shape);
+    if (!created) return created.error();
+    code = std::move(created).value();
+    if (options.queue_pair.slots < 4)
+      return invalid(fmt::format("{} message slots are too few for a coded scheme, which needs two a transfer: at least 4",
+                                 options.queue_pair.slots));
+  }
+  Result<std::unique_ptr<QueuePair>> queue_pair = QueuePair::create(std::move(device), options.queue_pair);
+  if (!queue_pair) return queue_pair.error();
+  const QueuePairGeometry& geometry = (*queue_pair)->geometry();
+  if (code && geometry.max_message / geometry.chunk_bytes < code->shape().m)
+    return invalid(fmt::format("the largest message holds {} chunks of {} bytes, fewer than the {} parity chunks of a submessage",
+                               geometry.max_message / geometry.chunk_bytes, geometry.chunk_bytes, code->shape().m));
+  return std::unique_ptr<Connection>(new Connection(
+      std::make_unique<Impl>(std::move(queue_pair).value(), std::move(code), options, std::move(executor))));
+}
+
+std::vector<std::byte> Connection::info() const { return impl_->info(); }
+Result<void> Connection::connect(std::span<const std::byte> remote_info) { return impl_->connect(remote_info); }
+Result<WriteHandle> Connection::post_write(std::span<const std::byte> data, std::optional<std::uint32_t> immediate) {
+  return impl_->post_write(data, immediate);
+}
+Result<ReceiveHandle> Connection::post_receive(std::span<std::byte> buffer) { return impl_->post_receive(buffer); }
+std::optional<WriteCompletion> Connection::poll_write() { return impl_->outgoing_.poll(); }
+std::optional<ReceiveCompletion> Connection::poll_receive() { return impl_->incoming_.poll(); }
+TimePoint Connection::progress(TimePoint now) { return impl_->progress(now); }
+
+std::vector<int> Connection::wait_fds() const {
+  std::vector<int> fds{impl_->queue_pair_->control_fd()};
+  for (std::uint8_t c = 0; c < impl_->queue_pair_->geometry().channels; ++c)
+    fds.push_back(impl_->queue_pair_->channel_fd(c));
+  std::erase(fds, -1);
+  return fds;
+}
+
+bool Connection::ready() const { return impl_->watch_.ready(); }
+bool Connection::settled() const { return impl_->outgoing_.idle() && impl_->incoming_.settled(); }
+std::uint64_t Connection::bytes_acknowledged() const { return impl_->outgoing_.bytes_held(); }
+std::uint64_t Connection::bytes_landed() const { return impl_->incoming_.bytes_landed(); }
+const std::optional<Error>& Connection::failure() const { return impl_->failure_; }
+ConnectionStatistics Connection::statistics() const { return impl_->statistics(); }
+const QueuePairGeometry& Connection::geometry() const { return impl_->queue_pair_->geometry(); }
+std::string Connection::peer_name() const { return impl_->queue_pair_->peer_name(); }
+bool Connection::local_path() const { return impl_->queue_pair_->local_path(); }
+void Connection::set_rate(Bandwidth rate) { impl_->queue_pair_->set_rate(rate); }
+
+}  // namespace sdr

@@ -1,0 +1,157 @@
+#include "reliability/control_message.hpp"
+
+#include <algorithm>
+
+namespace sdr::reliability {
+namespace {
+
+enum class Kind : std::uint8_t { Ping = 1, Pong = 2, Offers = 3, Reports = 4 };
+constexpr std::uint8_t kFullSize = 1;  // flag of Ping and Pong
+constexpr std::uint8_t kAllSent = 1;   // flags of an offer
+constexpr std::uint8_t kImmediate = 2;
+constexpr std::uint8_t kComplete = 1;  // flag of a report
+constexpr std::size_t kOfferBytes = 8 * 4 + 1 + 4;
+constexpr std::size_t kReportFixedBytes = 8 + 1 + 4 + 4 + 2;
+constexpr std::size_t kRangeBytesMost = 10;  // two varints of 32 bits
+
+void head(ByteWriter& writer, Kind kind) {
+  writer.u8(static_cast<std::uint8_t>(kind));
+  writer.u8(kReliabilityVersion);
+}
+
+}  // namespace
+
+std::optional<Message> parse(std::span<const std::byte> datagram) {
+  ByteReader reader(datagram);
+  const auto kind = static_cast<Kind>(reader.u8());
+  if (reader.u8() != kReliabilityVersion || !reader.ok()) return std::nullopt;
+  switch (kind) {
+    case Kind::Ping: {
+      const Stamp stamp = reader.u64();
+      const bool full = (reader.u8() & kFullSize) != 0;
+      return reader.ok() ? std::optional<Message>(Ping{stamp, full}) : std::nullopt;
+    }
+    case Kind::Pong: {
+      const Stamp stamp = reader.u64();
+      const bool full = (reader.u8() & kFullSize) != 0;
+      return reader.ok() ? std::optional<Message>(Pong{stamp, full}) : std::nullopt;
+    }
+    case Kind::Offers: {
+      OffersHeader header;
+      header.stamp = reader.u64();
+      header.settled_below = reader.u64();
+      header.rate_bits = reader.u64();
+      if (!reader.ok()) return std::nullopt;
+      return OffersReader(header, reader);
+    }
+    case Kind::Reports: {
+      ReportsHeader header;
+      header.echo = reader.u64();
+      header.echo_newest = reader.u64();
+      header.echo_held = reader.u64();
+      header.completed_below = reader.u64();
+      header.packets_landed = reader.u64();
+      if (!reader.ok()) return std::nullopt;
+      return ReportsReader(header, reader);
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Offer> OffersReader::next() {
+  if (records_.left() < kOfferBytes) return std::nullopt;
+  Offer offer;
+  offer.transfer = records_.u64();
+  offer.write = records_.u64();
+  offer.write_length = records_.u64();
+  offer.offset = records_.u64();
+  const std::uint8_t flags = records_.u8();
+  const std::uint32_t immediate = records_.u32();
+  offer.all_sent = (flags & kAllSent) != 0;
+  if ((flags & kImmediate) != 0) offer.immediate = immediate;
+  return offer;
+}
+
+bool ReportsReader::next(Report& report) {
+  if (records_.left() < kReportFixedBytes) return false;
+  report.transfer = records_.u64();
+  report.complete = (records_.u8() & kComplete) != 0;
+  report.base = records_.u32();
+  report.horizon = records_.u32();
+  const std::uint16_t ranges = records_.u16();
+  report.missing.clear();
+  std::uint64_t at = report.base;
+  for (std::uint16_t i = 0; i < ranges; ++i) {
+    const std::uint64_t first = at + records_.varint();
+    const std::uint64_t count = records_.varint();
+    if (!records_.ok() || count == 0 || first > report.horizon || count > report.horizon - first) return false;
+    report.missing.push_back({static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(count)});
+    at = first + count;
+  }
+  return records_.ok();
+}
+
+void write(ByteWriter& writer, const Ping& ping, std::size_t pad_to) {
+  head(writer, Kind::Ping);
+  writer.u64(ping.stamp);
+  writer.u8(ping.full_size ? kFullSize : 0);
+  while (writer.ok() && writer.size() < pad_to) writer.u8(0);
+}
+
+void write(ByteWriter& writer, const Pong& pong) {
+  head(writer, Kind::Pong);
+  writer.u64(pong.stamp);
+  writer.u8(pong.full_size ? kFullSize : 0);
+}
+
+void write(ByteWriter& writer, const OffersHeader& header) {
+  head(writer, Kind::Offers);
+  writer.u64(header.stamp);
+  writer.u64(header.settled_below);
+  writer.u64(header.rate_bits);
+}
+
+void write(ByteWriter& writer, const ReportsHeader& header) {
+  head(writer, Kind::Reports);
+  writer.u64(header.echo);
+  writer.u64(header.echo_newest);
+  writer.u64(header.echo_held);
+  writer.u64(header.completed_below);
+  writer.u64(header.packets_landed);
+}
+
+bool append(ByteWriter& writer, const Offer& offer) {
+  if (writer.room() < kOfferBytes) return false;
+  writer.u64(offer.transfer);
+  writer.u64(offer.write);
+  writer.u64(offer.write_length);
+  writer.u64(offer.offset);
+  writer.u8(static_cast<std::uint8_t>((offer.all_sent ? kAllSent : 0) | (offer.immediate ? kImmediate : 0)));
+  writer.u32(offer.immediate.value_or(0));
+  return true;
+}
+
+bool append(ByteWriter& writer, const Report& report) {
+  const std::size_t least = kReportFixedBytes + (report.missing.empty() ? 0 : kRangeBytesMost);
+  if (writer.room() < least) return false;
+  const std::size_t fit = std::min<std::size_t>((writer.room() - kReportFixedBytes) / kRangeBytesMost, UINT16_MAX);
+  const std::size_t ranges = std::min(report.missing.size(), fit);
+  // What is cut off is not told: the horizon ends with the last range that is.
+  const std::uint32_t horizon = ranges < report.missing.size()
+                                    ? report.missing[ranges - 1].first + report.missing[ranges - 1].count
+                                    : report.horizon;
+  writer.u64(report.transfer);
+  writer.u8(report.complete ? kComplete : 0);
+  writer.u32(report.base);
+  writer.u32(horizon);
+  writer.u16(static_cast<std::uint16_t>(ranges));
+  std::uint32_t at = report.base;
+  for (std::size_t i = 0; i < ranges; ++i) {
+    writer.varint(report.missing[i].first - at);
+    writer.varint(report.missing[i].count);
+    at = report.missing[i].first + report.missing[i].count;
+  }
+  return true;
+}
+
+}  // namespace sdr::reliability

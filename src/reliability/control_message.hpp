@@ -1,0 +1,103 @@
+// The reliability layer's control messages: parsed once, at the edge. docs/wire-format.md has the bytes.
+//
+// All are statements of a state, repeated until they have had their effect; each may be lost, duplicated, delayed.
+// Offers go from the writing end to the receiving end, Reports back. Both carry several records, so that many small
+// Writes in flight do not cost a datagram each.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "units/byte_codec.hpp"
+
+namespace sdr::reliability {
+
+inline constexpr std::uint8_t kReliabilityVersion = 1;
+
+// A time on the writing end's clock, in nanoseconds; echoed, never interpreted, by the other.
+using Stamp = std::uint64_t;
+
+// "Are you there?" padded to a full packet when `full_size`; answered by a Pong with the same fields.
+struct Ping {
+  Stamp stamp = 0;
+  bool full_size = false;
+};
+struct Pong {
+  Stamp stamp = 0;
+  bool full_size = false;
+};
+
+// What a transfer carries. `all_sent`: everything of it (parity too) had been sent once when this was written.
+struct Offer {
+  std::uint64_t transfer = 0;
+  std::uint64_t write = 0;
+  std::uint64_t write_length = 0;
+  std::uint64_t offset = 0;  // of the transfer in its Write
+  std::optional<std::uint32_t> immediate;
+  bool all_sent = false;
+};
+struct OffersHeader {
+  Stamp stamp = 0;
+  std::uint64_t settled_below = 0;   // the writer knows every transfer below to be complete
+  std::uint64_t rate_bits = 0;       // its pace in bit/s, 0 when not limited
+};
+
+struct ChunkRange {
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+};
+// The state of one transfer at the receiver. Of the chunks in [base, horizon) exactly those in `missing` are wanted;
+// everything below base is held.
+struct Report {
+  std::uint64_t transfer = 0;
+  bool complete = false;
+  std::uint32_t base = 0;
+  std::uint32_t horizon = 0;
+  std::vector<ChunkRange> missing;
+};
+struct ReportsHeader {
+  Stamp echo = 0;                    // of the newest offers that had been here for the reordering tolerance
+  Stamp echo_newest = 0;             // of the newest offers, for the RTT
+  std::uint64_t echo_held = 0;       // nanoseconds since those arrived
+  std::uint64_t completed_below = 0; // every transfer below is complete
+  std::uint64_t packets_landed = 0;  // at this end, so far
+};
+
+// Readers of a datagram's records: next() yields one after the other until the end or the first malformed one.
+class OffersReader {
+ public:
+  OffersReader(const OffersHeader& h, ByteReader records) : header(h), records_(records) {}
+  OffersHeader header;
+  [[nodiscard]] std::optional<Offer> next();
+
+ private:
+  ByteReader records_;
+};
+class ReportsReader {
+ public:
+  ReportsReader(const ReportsHeader& h, ByteReader records) : header(h), records_(records) {}
+  ReportsHeader header;
+  // False at the end or at the first malformed record. `report` is reused.
+  bool next(Report& report);
+
+ private:
+  ByteReader records_;
+};
+
+using Message = std::variant<Ping, Pong, OffersReader, ReportsReader>;
+// Nothing for a datagram that is too short, of another version or of an unknown kind.
+std::optional<Message> parse(std::span<const std::byte> datagram);
+
+void write(ByteWriter& writer, const Ping& ping, std::size_t pad_to);
+void write(ByteWriter& writer, const Pong& pong);
+void write(ByteWriter& writer, const OffersHeader& header);
+void write(ByteWriter& writer, const ReportsHeader& header);
+// False, and nothing written, when the record does not fit.
+bool append(ByteWriter& writer, const Offer& offer);
+// Cuts the report's ranges (and its horizon with them) to what fits; false when not even one range does.
+bool append(ByteWriter& writer, const Report& report);
+
+}  // namespace sdr::reliability

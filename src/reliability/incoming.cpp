@@ -1,0 +1,313 @@
+#include "reliability/incoming.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace sdr::reliability {
+namespace {
+
+constexpr std::size_t kMaxEchoes = 16;
+// Announced however large they are: one being filled, one behind it.
+constexpr std::size_t kTransfersAheadAtLeast = 2;
+
+}  // namespace
+
+ReceiveHandle Incoming::post(std::span<std::byte> buffer) {
+  receives_.push_back({.number = next_receive_, .buffer = buffer, .transfers = shape_.transfers_of(buffer.size())});
+  return ReceiveHandle{next_receive_++};
+}
+
+std::optional<ReceiveCompletion> Incoming::poll() {
+  if (completions_.empty()) return std::nullopt;
+  ReceiveCompletion completion = std::move(completions_.front());
+  completions_.pop_front();
+  return completion;
+}
+
+bool Incoming::active() const {
+  return std::any_of(transfers_.begin(), transfers_.end(), [](const Transfer& transfer) {
+    return transfer.receiver && transfer.receiver->is_offered() && !transfer.done;
+  });
+}
+
+Incoming::Receive* Incoming::find_receive(std::uint64_t number) {
+  const auto at = std::lower_bound(receives_.begin(), receives_.end(), number,
+                                   [](const Receive& receive, std::uint64_t n) { return receive.number < n; });
+  return at != receives_.end() && at->number == number ? &*at : nullptr;
+}
+
+// --- announcing ---
+
+void Incoming::announce() {
+  for (;;) {
+    if (parity_to_announce_) {
+      if (!announce_parity()) return;
+      continue;
+    }
+    const auto next = std::find_if(receives_.begin(), receives_.end(),
+                                   [](const Receive& receive) { return receive.announced < receive.transfers; });
+    if (next == receives_.end()) return;
+    if (announced_bytes_ >= posted_ahead_ && transfers_.size() >= kTransfersAheadAtLeast) return;
+    if (!announce_data(*next)) return;
+  }
+}
+
+bool Incoming::announce_data(Receive& receive) {
+  const std::uint64_t from = receive.announced * shape_.transfer_bytes;
+  const std::uint64_t left = receive.buffer.size() - std::min<std::uint64_t>(from, receive.buffer.size());
+  const std::span<std::byte> part = receive.buffer.subspan(receive.buffer.size() - left, std::min(left, shape_.transfer_bytes));
+  const Result<RecvHandle> posted = queue_pair_.post_receive(part, left);
+  if (!posted) return false;  // no slot: one comes free with the next completion
+  Transfer transfer;
+  transfer.receive = receive.number;
+  transfer.index = receive.announced++;
+  transfer.receiver = std::make_unique<TransferReceiver>(first_transfer_ + transfers_.size(), part, shape_.rules,
+                                                         shape_.code, shape_.chunk_bytes);
+  transfer.data = *posted;
+  transfers_.push_back(std::move(transfer));
+  announced_bytes_ += part.size();
+  parity_to_announce_ = shape_.rules.coded();
+  if (!parity_to_announce_ && receive.length) pass_over(receive);
+  return true;
+}
+
+bool Incoming::announce_parity() {
+  Transfer& transfer = transfers_.back();
+  Receive& receive = *find_receive(transfer.receive);
+  const std::uint64_t from = transfer.index * shape_.transfer_bytes;
+  const std::uint64_t data_bytes = std::min(shape_.transfer_bytes, receive.buffer.size() - std::min<std::uint64_t>(from, receive.buffer.size()));
+  const std::uint64_t bytes = shape_.parity_bytes(data_bytes);
+  if (transfer.scratch.bytes < bytes) {
+    const auto fit = std::find_if(free_scratch_.begin(), free_scratch_.end(),
+                                  [bytes](const Scratch& scratch) { return scratch.bytes >= bytes; });
+    if (fit != free_scratch_.end()) {
+      transfer.scratch = std::move(*fit);
+      free_scratch_.erase(fit);
+    } else {
+      transfer.scratch = {std::make_unique_for_overwrite<std::byte[]>(bytes), bytes};
+    }
+  }
+  const Result<RecvHandle> posted = queue_pair_.post_receive({transfer.scratch.memory.get(), bytes});
+  if (!posted) return false;
+  transfer.parity = *posted;
+  parity_to_announce_ = false;
+  if (receive.length) pass_over(receive);
+  return true;
+}
+
+// The Write ends before these transfers: nothing will come into them.
+void Incoming::pass_over(const Receive& receive) {
+  const std::uint64_t used = shape_.transfers_of(*receive.length);
+  for (Transfer& transfer : transfers_) {
+    if (transfer.receive != receive.number || transfer.index < used || transfer.done) continue;
+    if (parity_to_announce_ && &transfer == &transfers_.back()) continue;
+    close_messages(transfer);
+    finish(transfer);
+  }
+}
+
+// --- what the peer says ---
+
+ReceiverTiming Incoming::receiver_timing(const Timing& timing) const {
+  return {.tolerance = timing.tolerance(), .rtt = timing.rtt.smoothed(), .sender_rate = peer_rate_};
+}
+
+Result<void> Incoming::handle(OffersReader offers, const Timing& timing, TimePoint now) {
+  if (offers.header.stamp > echo_newest_.stamp) {
+    echo_newest_ = {offers.header.stamp, now};
+    if (echoes_.size() == kMaxEchoes) echoes_.pop_back();  // keep the oldest: it settles first
+    echoes_.push_back(echo_newest_);
+  }
+  peer_settled_ = std::max(peer_settled_, offers.header.settled_below);
+  peer_rate_ = {static_cast<double>(offers.header.rate_bits)};
+  while (const std::optional<Offer> offer = offers.next())
+    if (Result<void> taken = take_offer(*offer, receiver_timing(timing), now); !taken) return taken;
+  return {};
+}
+
+Result<void> Incoming::take_offer(const Offer& offer, const ReceiverTiming& timing, TimePoint now) {
+  if (offer.transfer < first_transfer_) {
+    answer_due_ = true;
+    return {};
+  }
+  if (offer.transfer - first_transfer_ >= transfers_.size()) return {};  // older than what it answers; comes again
+  Transfer& transfer = transfers_[offer.transfer - first_transfer_];
+  Receive* receive = find_receive(transfer.receive);
+  if (receive == nullptr || transfer.done) {
+    if (transfer.receiver) transfer.receiver->report_after(Duration::zero(), now);
+    return {};
+  }
+  const std::uint64_t used = shape_.transfers_of(offer.write_length);
+  const bool fits = offer.write == receive->number && offer.write_length <= receive->buffer.size() &&
+                    offer.offset == transfer.index * shape_.transfer_bytes && transfer.index < used &&
+                    (!receive->length || *receive->length == offer.write_length);
+  if (!fits)
+    return Error{ErrorCode::Protocol,
+                 fmt::format("the peer offers bytes {} on of Write {} ({} bytes) for transfer {}, which is part {} of "
+                             "receive {} ({} bytes)",
+                             offer.offset, offer.write, offer.write_length, offer.transfer, transfer.index,
+                             receive->number, receive->buffer.size())};
+  if (!receive->length) {
+    receive->length = offer.write_length;
+    receive->immediate = offer.immediate;
+    pass_over(*receive);
+  }
+  const std::uint64_t length = std::min(shape_.transfer_bytes, offer.write_length - offer.offset);
+  if (!transfer.receiver->is_offered() && transfer.data) (void)queue_pair_.set_length(*transfer.data, {length});
+  transfer.receiver->offered(length, offer.all_sent, now, timing);
+  return {};
+}
+
+// --- completing ---
+
+void Incoming::look(Transfer& transfer, const ReceiverTiming& timing, TimePoint now) {
+  TransferReceiver& receiver = *transfer.receiver;
+  if (!transfer.decoding) {
+    const Result<ChunkBitmap> data = queue_pair_.chunk_bitmap(*transfer.data);
+    ChunkBitmap parity;
+    if (transfer.parity) parity = *queue_pair_.chunk_bitmap(*transfer.parity);
+    receiver.look(*data, parity, now, timing);
+    const bool parity_pending = parity_to_announce_ && &transfer == &transfers_.back();
+    if (!receiver.has_all() || parity_pending) return;
+    close_messages(transfer);
+    if (receiver.needs_decoding())
+      receiver.decode({transfer.scratch.memory.get(), transfer.scratch.bytes}, executor_);
+    transfer.decoding = true;
+  }
+  if (!receiver.decoded()) return;
+  totals_.chunks_recovered += receiver.recovered();
+  totals_.fallbacks += receiver.fell_back() ? 1U : 0U;
+  finish(transfer);
+  receiver.report_after(Duration::zero(), now);
+}
+
+void Incoming::close_messages(Transfer& transfer) {
+  if (transfer.data) (void)queue_pair_.complete(*transfer.data);
+  if (transfer.parity) (void)queue_pair_.complete(*transfer.parity);
+  transfer.data.reset();
+  transfer.parity.reset();
+}
+
+void Incoming::finish(Transfer& transfer) {
+  transfer.done = true;
+  if (transfer.scratch.memory) free_scratch_.push_back(std::move(transfer.scratch));
+  if (Receive* receive = find_receive(transfer.receive)) {
+    ++receive->done;
+    const std::uint64_t from = transfer.index * shape_.transfer_bytes;
+    announced_bytes_ -= std::min(shape_.transfer_bytes, receive->buffer.size() - std::min<std::uint64_t>(from, receive->buffer.size()));
+  }
+}
+
+void Incoming::retire(TimePoint now) {
+  for (auto receive = receives_.begin(); receive != receives_.end() && receive->announced > 0;) {
+    if (receive->done < receive->transfers) {
+      ++receive;
+      continue;
+    }
+    ++totals_.receives_completed;
+    totals_.bytes_received += *receive->length;
+    completions_.push_back({.handle = {receive->number}, .length = *receive->length, .immediate = receive->immediate, .at = now});
+    receive = receives_.erase(receive);
+  }
+  while (!transfers_.empty() && transfers_.front().done) {
+    if (transfers_.front().receiver && transfers_.front().receiver->report_due() != kNever) answer_due_ = true;
+    transfers_.pop_front();
+    ++first_transfer_;
+  }
+}
+
+void Incoming::drive(const Timing& timing, TimePoint now) {
+  announce();
+  const ReceiverTiming times = receiver_timing(timing);
+  for (Transfer& transfer : transfers_)
+    if (!transfer.done && transfer.receiver->is_offered()) look(transfer, times, now);
+  retire(now);
+  announce();
+}
+
+// --- reporting ---
+
+void Incoming::settle_echo(Duration tolerance, TimePoint now) {
+  while (!echoes_.empty() && echoes_.front().arrived + tolerance <= now) {
+    echo_settled_ = echoes_.front().stamp;
+    echoes_.pop_front();
+  }
+}
+
+bool Incoming::poll_reports(ByteWriter& writer, const Timing& timing, TimePoint now) {
+  const bool due = std::any_of(transfers_.begin(), transfers_.end(), [now](const Transfer& transfer) {
+    return transfer.receiver && transfer.receiver->report_due() <= now;
+  });
+  if (!due && !answer_due_) return false;
+  settle_echo(timing.tolerance(), now);
+  const QueuePairCounters counters = queue_pair_.counters();
+  write(writer, ReportsHeader{.echo = echo_settled_,
+                              .echo_newest = echo_newest_.stamp,
+                              .echo_held = static_cast<std::uint64_t>((now - echo_newest_.arrived).count()),
+                              .completed_below = first_transfer_,
+                              .packets_landed = counters.packets_received + counters.duplicate_packets +
+                                                counters.late_packets + counters.out_of_range_packets});
+  answer_due_ = false;
+  for (Transfer& transfer : transfers_) {
+    if (!transfer.receiver || transfer.receiver->report_due() > now) continue;
+    transfer.receiver->take_report(report_);
+    if (transfer.done) report_ = {.transfer = transfer.receiver->transfer(), .complete = true};
+    if (!append(writer, report_)) {
+      transfer.receiver->report_after(Duration::zero(), now);  // the next datagram has room
+      return true;
+    }
+  }
+  return true;
+}
+
+TimePoint Incoming::next_timeout() const {
+  TimePoint next = answer_due_ ? TimePoint::min() : kNever;
+  for (const Transfer& transfer : transfers_) {
+    if (!transfer.receiver) continue;
+    next = std::min(next, transfer.done ? transfer.receiver->report_due() : transfer.receiver->next_timeout());
+    if (transfer.decoding && !transfer.done) next = TimePoint::min();  // look again: the executor does not wake us
+  }
+  return next;
+}
+
+void Incoming::fail(const Error& error, TimePoint now) {
+  for (Transfer& transfer : transfers_) {
+    close_messages(transfer);
+    transfer.receiver.reset();  // waits for decoders that write user memory
+  }
+  transfers_.clear();
+  for (const Receive& receive : receives_)
+    completions_.push_back({.handle = {receive.number}, .length = receive.length.value_or(0), .at = now, .error = error});
+  receives_.clear();
+}
+
+std::uint64_t Incoming::bytes_landed() const {
+  std::uint64_t bytes = totals_.bytes_received;
+  for (const Receive& receive : receives_) {
+    if (!receive.length) continue;
+    // Transfers done and retired count whole, the others as far as they have come.
+    std::uint64_t retired = receive.announced;
+    for (const Transfer& transfer : transfers_)
+      if (transfer.receive == receive.number && !transfer.done) --retired;
+    bytes += std::min(retired * shape_.transfer_bytes, *receive.length);
+  }
+  for (const Transfer& transfer : transfers_)
+    if (transfer.receiver && !transfer.done && transfer.receiver->is_offered()) bytes += transfer.receiver->bytes_landed();
+  return bytes;
+}
+
+std::uint64_t Incoming::bytes_expected() const {
+  std::uint64_t bytes = totals_.bytes_received;
+  for (const Receive& receive : receives_) bytes += receive.length.value_or(0);
+  return bytes;
+}
+
+void Incoming::add_to(ConnectionStatistics& statistics) const {
+  statistics.receives_completed = totals_.receives_completed;
+  statistics.bytes_received = totals_.bytes_received;
+  statistics.chunks_recovered = totals_.chunks_recovered;
+  statistics.fallbacks = totals_.fallbacks;
+}
+
+}  // namespace sdr::reliability

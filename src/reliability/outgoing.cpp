@@ -1,0 +1,290 @@
+#include "reliability/outgoing.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace sdr::reliability {
+namespace {
+
+// Chunks handed out at a time: enough for one system call.
+constexpr std::uint32_t kExtentBytes = 64 << 10;
+
+}  // namespace
+
+std::uint64_t TransferShape::parity_bytes(std::uint64_t data_bytes) const {
+  if (code == nullptr) return 0;
+  const std::uint64_t chunks = (data_bytes + chunk_bytes - 1) / chunk_bytes;
+  const std::uint64_t submessages = (chunks + code->shape().k - 1) / code->shape().k;
+  return submessages * code->shape().m * chunk_bytes;
+}
+
+WriteHandle Outgoing::post(std::span<const std::byte> data, std::optional<std::uint32_t> immediate) {
+  writes_.push_back({.number = next_write_, .data = data, .immediate = immediate});
+  return WriteHandle{next_write_++};
+}
+
+std::optional<WriteCompletion> Outgoing::poll() {
+  if (completions_.empty()) return std::nullopt;
+  WriteCompletion completion = std::move(completions_.front());
+  completions_.pop_front();
+  return completion;
+}
+
+Outgoing::Write* Outgoing::find_write(std::uint64_t number) {
+  const auto at = std::lower_bound(writes_.begin(), writes_.end(), number,
+                                   [](const Write& write, std::uint64_t n) { return write.number < n; });
+  return at != writes_.end() && at->number == number ? &*at : nullptr;
+}
+
+// --- starting transfers ---
+
+void Outgoing::start_transfers(TimePoint now) {
+  for (;;) {
+    const bool fresh_waits = !transfers_.empty() && transfers_.back().sender && transfers_.back().sender->fresh_left();
+    if (parity_to_start_ || messages_to_pass_ > 0) {
+      const Result<SendHandle> stream = queue_pair_.start_stream(std::nullopt);
+      if (!stream) return;  // no CTS yet, or the slot is busy: it comes
+      if (parity_to_start_) {
+        transfers_.back().parity = *stream;
+        parity_to_start_ = false;
+      } else {
+        (void)queue_pair_.end_stream(*stream);
+        --messages_to_pass_;
+      }
+      continue;
+    }
+    if (fresh_waits || !start_transfer(now)) return;
+  }
+}
+
+bool Outgoing::start_transfer(TimePoint now) {
+  const auto next = std::find_if(writes_.begin(), writes_.end(), [](const Write& write) { return !write.cut; });
+  if (next == writes_.end()) return false;
+  const std::optional<Grant> grant = queue_pair_.next_grant();
+  if (!grant) {
+    queue_pair_.want_grant();
+    return false;
+  }
+  Write& write = *next;
+  if (write.started == 0 && write.data.size() > grant->tag) {
+    refuse(write, grant->tag, now);
+    return true;
+  }
+  const Result<SendHandle> stream = queue_pair_.start_stream(std::nullopt);
+  if (!stream) return false;
+  const std::uint64_t wanted = shape_.transfers_of(write.data.size());
+  if (write.started == 0) receive_transfers_ = shape_.transfers_of(grant->tag);
+  const std::uint64_t length = std::min<std::uint64_t>(shape_.transfer_bytes, write.data.size() - write.started);
+  const TransferPlan plan{.transfer = first_transfer_ + transfers_.size(),
+                          .write = write.number,
+                          .write_length = write.data.size(),
+                          .offset = write.started,
+                          .immediate = write.immediate,
+                          .data = write.data.subspan(write.started, length),
+                          .chunk_bytes = shape_.chunk_bytes};
+  Transfer transfer;
+  transfer.sender = std::make_unique<TransferSender>(plan, shape_.rules, shape_.code, executor_);
+  transfer.data = *stream;
+  transfers_.push_back(std::move(transfer));
+  parity_to_start_ = shape_.rules.coded();
+  write.started += length;
+  ++write.transfers_open;
+  if (write.started == write.data.size()) {
+    write.cut = true;
+    const std::uint64_t passed = receive_transfers_ - wanted;
+    messages_to_pass_ = passed * (shape_.rules.coded() ? 2 : 1);
+    for (std::uint64_t i = 0; i < passed; ++i) transfers_.push_back({.ended = true});
+  }
+  return true;
+}
+
+void Outgoing::refuse(Write& write, std::uint64_t capacity, TimePoint now) {
+  completions_.push_back({.handle = {write.number},
+                          .length = write.data.size(),
+                          .at = now,
+                          .error = Error{ErrorCode::InvalidArgument,
+                                         fmt::format("Write {} of {} bytes does not fit the peer's receive of {} bytes",
+                                                     write.number, write.data.size(), capacity)}});
+  writes_.erase(writes_.begin() + (&write - &writes_.front()));
+}
+
+// --- sending ---
+
+Outgoing::Choice Outgoing::choose() {
+  const std::uint32_t most = std::max<std::uint32_t>(1, kExtentBytes / shape_.chunk_bytes);
+  for (Transfer& transfer : transfers_) {
+    if (!transfer.sender || transfer.sender->done()) continue;
+    if (const auto extent = transfer.sender->next_repair(most)) return {&transfer, *extent, true};
+  }
+  for (Transfer& transfer : transfers_) {
+    if (!transfer.sender || transfer.sender->done()) continue;
+    const auto extent = transfer.sender->next_fresh(most);
+    if (extent && (!extent->parity || transfer.parity)) return {&transfer, *extent, false};
+  }
+  return {};
+}
+
+bool Outgoing::hand_out(const Choice& choice, const Timing& timing, TimePoint now) {
+  TransferSender& sender = *choice.transfer->sender;
+  const TransferSender::Extent& extent = choice.extent;
+  const SendHandle stream = extent.parity ? *choice.transfer->parity : choice.transfer->data;
+  const bool ends = extent.parity || extent.first + extent.count == sender.chunks();
+  const Result<void> queued = queue_pair_.send_packets(stream, extent.first * shape_.packets_per_chunk,
+                                                       sender.bytes(extent), ends);
+  if (!queued) return false;
+  const TimePoint leaves = now + queue_pair_.rate().time_for({queue_pair_.backlog()});
+  sender.sent(extent, choice.repair, leaves, timing.rto());
+  if (extent.parity)
+    totals_.parity_chunks_sent += extent.count;
+  else if (choice.repair)
+    totals_.chunks_retransmitted += extent.count;
+  else
+    totals_.chunks_sent += extent.count;
+  // Offers behind a repair are what shows its loss.
+  if (choice.repair) choice.transfer->offer_at = std::min(choice.transfer->offer_at, leaves + kFastestOffer);
+  return true;
+}
+
+void Outgoing::feed(std::uint64_t backlog, const Timing& timing, TimePoint now) {
+  start_transfers(now);
+  while (queue_pair_.backlog() < backlog) {
+    const Choice choice = choose();
+    if (choice.transfer == nullptr || !hand_out(choice, timing, now)) return;
+    if (!choice.repair && !choice.transfer->sender->fresh_left()) start_transfers(now);
+  }
+}
+
+void Outgoing::expire(TimePoint now) {
+  for (Transfer& transfer : transfers_)
+    if (transfer.sender) transfer.sender->expire(now);
+}
+
+// --- what the peer says ---
+
+void Outgoing::handle(const ReportsHeader& header) {
+  for (std::size_t i = 0; i < transfers_.size() && first_transfer_ + i < header.completed_below; ++i)
+    if (transfers_[i].sender && !transfers_[i].sender->done()) transfers_[i].sender->complete();
+}
+
+void Outgoing::handle(const Report& report, Stamp echo) {
+  if (report.transfer < first_transfer_ || report.transfer - first_transfer_ >= transfers_.size()) return;
+  Transfer& transfer = transfers_[report.transfer - first_transfer_];
+  if (transfer.sender) transfer.sender->handle(report, echo);
+}
+
+// --- booking ---
+
+bool Outgoing::sent(const Transfer& transfer) const {
+  return queue_pair_.sent(transfer.data) && (!transfer.parity || queue_pair_.sent(*transfer.parity));
+}
+
+void Outgoing::note_progress(TimePoint now) {
+  for (Transfer& transfer : transfers_) {
+    if (!transfer.sender || transfer.ended) continue;
+    if (!transfer.data_out && transfer.sender->data_handed_out() && queue_pair_.sent(transfer.data)) {
+      transfer.data_out = true;
+      if (Write* write = find_write(transfer.sender->plan().write)) write->data_out = now;
+    }
+    if (!transfer.all_sent && !transfer.sender->fresh_left() && sent(transfer)) {
+      transfer.all_sent = true;
+      transfer.offer_at = now;
+    }
+    const bool parity_pending = parity_to_start_ && &transfer == &transfers_.back();
+    if (transfer.sender->released() && sent(transfer) && !parity_pending) {
+      (void)queue_pair_.end_stream(transfer.data);
+      if (transfer.parity) (void)queue_pair_.end_stream(*transfer.parity);
+      transfer.ended = true;
+      if (Write* write = find_write(transfer.sender->plan().write)) --write->transfers_open;
+      transfer.sender.reset();
+    }
+  }
+  while (!transfers_.empty() && transfers_.front().ended) {
+    transfers_.pop_front();
+    ++first_transfer_;
+    news_for_peer_ = true;
+  }
+}
+
+void Outgoing::complete_writes(TimePoint now, Duration rtt) {
+  for (auto write = writes_.begin(); write != writes_.end() && (write->cut || write->started > 0);) {
+    if (!write->finished()) {
+      ++write;
+      continue;
+    }
+    ++totals_.writes_completed;
+    totals_.bytes_written += write->data.size();
+    if (write->data_out != TimePoint{}) totals_.time_lost += std::max(Duration::zero(), now - write->data_out - rtt);
+    completions_.push_back({.handle = {write->number}, .length = write->data.size(), .at = now});
+    write = writes_.erase(write);
+  }
+}
+
+void Outgoing::collect(TimePoint now, Duration rtt) {
+  note_progress(now);
+  complete_writes(now, rtt);
+}
+
+bool Outgoing::poll_offers(ByteWriter& writer, const Timing& timing, Duration silence, TimePoint now) {
+  const auto open = [](const Transfer& transfer) { return transfer.sender && !transfer.sender->done(); };
+  const bool due = std::any_of(transfers_.begin(), transfers_.end(), [&](const Transfer& transfer) {
+    return open(transfer) && transfer.offer_at <= now;
+  });
+  if (!due && !news_for_peer_) return false;
+  if (!due && !transfers_.empty()) {  // nothing urgent: the next offers carry the news
+    news_for_peer_ = false;
+    return false;
+  }
+  write(writer, OffersHeader{to_stamp(now), first_transfer_, static_cast<std::uint64_t>(queue_pair_.rate().bits_per_second)});
+  news_for_peer_ = false;
+  const Duration interval = timing.offer_interval(silence);
+  for (Transfer& transfer : transfers_) {
+    if (!open(transfer) || transfer.offer_at > now + interval / 2) continue;
+    const TransferPlan& plan = transfer.sender->plan();
+    if (!append(writer, Offer{plan.transfer, plan.write, plan.write_length, plan.offset, plan.immediate, transfer.all_sent}))
+      return true;  // the others are still due
+    transfer.offer_at = now + interval;
+  }
+  return true;
+}
+
+TimePoint Outgoing::next_timeout() const {
+  TimePoint next = news_for_peer_ ? TimePoint::min() : kNever;
+  for (const Transfer& transfer : transfers_)
+    if (transfer.sender && !transfer.sender->done())
+      next = std::min({next, transfer.offer_at, transfer.sender->next_timeout()});
+  return next;
+}
+
+void Outgoing::fail(const Error& error, TimePoint now) {
+  for (Transfer& transfer : transfers_) transfer.sender.reset();  // waits for encoders that read user memory
+  transfers_.clear();
+  for (const Write& write : writes_)
+    completions_.push_back({.handle = {write.number}, .length = write.data.size(), .at = now, .error = error});
+  writes_.clear();
+}
+
+std::uint64_t Outgoing::bytes_held() const {
+  std::uint64_t bytes = totals_.bytes_written;
+  for (const Write& write : writes_) bytes += write.started;
+  for (const Transfer& transfer : transfers_)
+    if (transfer.sender) bytes -= transfer.sender->plan().data.size() - transfer.sender->bytes_held();
+  return bytes;
+}
+
+std::uint64_t Outgoing::bytes_outstanding() const {
+  std::uint64_t bytes = 0;
+  for (const Write& write : writes_) bytes += write.data.size();
+  return bytes + totals_.bytes_written - bytes_held();
+}
+
+void Outgoing::add_to(ConnectionStatistics& statistics) const {
+  statistics.writes_completed = totals_.writes_completed;
+  statistics.bytes_written = totals_.bytes_written;
+  statistics.chunks_sent = totals_.chunks_sent;
+  statistics.chunks_retransmitted = totals_.chunks_retransmitted;
+  statistics.parity_chunks_sent = totals_.parity_chunks_sent;
+  statistics.time_lost = totals_.time_lost;
+}
+
+}  // namespace sdr::reliability

@@ -1,0 +1,125 @@
+// Outgoing: the Writes of this end, cut into transfers, and everything their repair needs.
+//
+// Model: Writes go in order. Each is one transfer or, if it is larger than the largest message, several; a transfer
+// takes the next SDK message of the connection (two with parity), whose receive the peer must have posted. The tag of a
+// CTS says how many bytes of the peer's receive are left from that message on, so that a Write that does not fit is
+// refused before anything is sent, and transfers of a receive that the Write does not reach are passed over.
+// One transfer at a time has fresh chunks; those before it wait for acknowledgement and repair, so what is open is
+// about a bandwidth-delay product.
+//
+// Threads: one. No I/O but through the QueuePair's queues, no clock.
+// Invariants: transfers_[0] has number first_transfer_; completions leave in the order in which Writes finish.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "coding/code.hpp"
+#include "reliability/control_message.hpp"
+#include "reliability/scheme.hpp"
+#include "reliability/timing.hpp"
+#include "reliability/transfer_sender.hpp"
+#include "sdr/connection.hpp"
+#include "sdr/queue_pair.hpp"
+
+namespace sdr::reliability {
+
+// What both directions of a connection agree on.
+struct TransferShape {
+  SchemeRules rules;
+  const coding::ErasureCode* code = nullptr;  // null without parity
+  std::uint64_t transfer_bytes = 0;           // the largest transfer
+  std::uint64_t transfer_chunks = 0;
+  std::uint32_t chunk_bytes = 0;
+  std::uint32_t packets_per_chunk = 0;
+
+  [[nodiscard]] std::uint64_t transfers_of(std::uint64_t bytes) const {
+    return bytes <= transfer_bytes ? 1 : (bytes + transfer_bytes - 1) / transfer_bytes;
+  }
+  [[nodiscard]] std::uint64_t parity_bytes(std::uint64_t data_bytes) const;
+};
+
+class Outgoing {
+ public:
+  Outgoing(const TransferShape& shape, QueuePair& queue_pair, Executor& executor)
+      : shape_(shape), queue_pair_(queue_pair), executor_(executor) {}
+
+  WriteHandle post(std::span<const std::byte> data, std::optional<std::uint32_t> immediate);
+  std::optional<WriteCompletion> poll();
+  // Writes posted whose completion has not been taken.
+  [[nodiscard]] std::size_t outstanding() const { return writes_.size() + completions_.size(); }
+  [[nodiscard]] bool idle() const { return writes_.empty(); }
+
+  void handle(const ReportsHeader& header);
+  void handle(const Report& report, Stamp echo);
+  // Feeds the QueuePair until its backlog is `backlog` bytes deep, or nothing is to be sent now.
+  void feed(std::uint64_t backlog, const Timing& timing, TimePoint now);
+  void expire(TimePoint now);
+  // Books what has left, closes what is acknowledged, completes Writes whose memory is free.
+  void collect(TimePoint now, Duration rtt);
+
+  // Writes the datagram of offers that is due, if one is.
+  bool poll_offers(ByteWriter& writer, const Timing& timing, Duration silence, TimePoint now);
+  [[nodiscard]] TimePoint next_timeout() const;
+
+  void fail(const Error& error, TimePoint now);
+  [[nodiscard]] std::uint64_t bytes_held() const;
+  void add_to(ConnectionStatistics& statistics) const;
+  [[nodiscard]] std::uint64_t bytes_outstanding() const;
+
+ private:
+  struct Write {
+    std::uint64_t number = 0;
+    std::span<const std::byte> data;
+    std::optional<std::uint32_t> immediate;
+    std::uint64_t started = 0;           // bytes cut into transfers so far
+    std::uint64_t transfers_open = 0;
+    bool cut = false;                    // all of it is in transfers
+    TimePoint data_out{};                // when the last first transmission of data left
+    [[nodiscard]] bool finished() const { return cut && transfers_open == 0; }
+  };
+  struct Transfer {
+    std::unique_ptr<TransferSender> sender;  // null for one that is passed over
+    SendHandle data;
+    std::optional<SendHandle> parity;
+    bool data_out = false;
+    bool all_sent = false;
+    bool ended = false;                  // its streams are closed
+    TimePoint offer_at = TimePoint::min();
+  };
+  struct Choice {
+    Transfer* transfer = nullptr;
+    TransferSender::Extent extent;
+    bool repair = false;
+  };
+
+  // Starts what may be started: the next transfer, the parity message of the last, messages to pass over.
+  void start_transfers(TimePoint now);
+  bool start_transfer(TimePoint now);
+  void refuse(Write& write, std::uint64_t capacity, TimePoint now);
+  [[nodiscard]] Choice choose();
+  bool hand_out(const Choice& choice, const Timing& timing, TimePoint now);
+  [[nodiscard]] bool sent(const Transfer& transfer) const;
+  void note_progress(TimePoint now);
+  [[nodiscard]] Write* find_write(std::uint64_t number);
+  void complete_writes(TimePoint now, Duration rtt);
+
+  TransferShape shape_;
+  QueuePair& queue_pair_;
+  Executor& executor_;
+  std::deque<Write> writes_;             // unfinished, in order of posting
+  std::deque<Transfer> transfers_;       // started and not finished; the first has number first_transfer_
+  std::deque<WriteCompletion> completions_;
+  std::uint64_t next_write_ = 0;
+  std::uint64_t first_transfer_ = 0;
+  std::uint64_t messages_to_pass_ = 0;   // of the peer's receive, behind the end of the Write
+  std::uint64_t receive_transfers_ = 0;  // of the peer's receive that the Write being cut meets
+  bool parity_to_start_ = false;
+  bool news_for_peer_ = false;           // it should hear that its final acknowledgements have come
+  ConnectionStatistics totals_;
+};
+
+}  // namespace sdr::reliability

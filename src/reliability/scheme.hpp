@@ -1,0 +1,21 @@
+// SchemeRules: what the chosen scheme means for a sender and a receiver, in one place.
+//
+// The state machines ask these questions instead of switching on the scheme's name.
+#pragma once
+
+#include "sdr/connection.hpp"
+
+namespace sdr::reliability {
+
+struct SchemeRules {
+  Scheme scheme = Scheme::SrNack;
+
+  // Parity chunks travel in a second message beside the data.
+  [[nodiscard]] bool coded() const { return scheme == Scheme::EcXor || scheme == Scheme::EcRs; }
+  // The receiver names a gap as soon as later chunks show it. Coded schemes wait for the parity first.
+  [[nodiscard]] bool names_gaps_early() const { return scheme == Scheme::SrNack; }
+  // A report that lists a chunk as missing is a reason to send it again; otherwise only the timeout is.
+  [[nodiscard]] bool resends_on_report() const { return scheme != Scheme::SrRto; }
+};
+
+}  // namespace sdr::reliability

@@ -1,0 +1,44 @@
+// Timing: the intervals of the protocol, all derived from the measured RTT, in one place.
+//
+// People meet NICs that retransmit every 10 ms on a 30 ms path whatever is configured; here every timer follows the
+// path. The bounds keep a loopback from being polled to death and a dead path from being forgotten.
+#pragma once
+
+#include <algorithm>
+
+#include "reliability/rtt_estimator.hpp"
+#include "sdr/units.hpp"
+
+namespace sdr::reliability {
+
+inline constexpr Duration kFastestOffer = std::chrono::milliseconds(1);
+inline constexpr Duration kSlowestOffer = std::chrono::milliseconds(250);
+inline constexpr Duration kLeastTolerance = std::chrono::microseconds(100);
+inline constexpr Duration kLeastRto = std::chrono::milliseconds(1);
+// Nothing heard for this many RTTs: send no data into the dark, only ask.
+inline constexpr int kSilentRtts = 4;
+inline constexpr Duration kLeastSilence = std::chrono::milliseconds(100);
+
+struct Timing {
+  RttEstimator rtt;
+  double rto_factor = 3;
+  double tolerance_share = 1.0 / 16;
+
+  // How long a gap may be reordering.
+  [[nodiscard]] Duration tolerance() const {
+    return std::max(kLeastTolerance, std::chrono::duration_cast<Duration>(rtt.min() * tolerance_share));
+  }
+  // Timeout of a chunk, paper section 4.1.1: RTO = rto_factor * RTT, never within the RTT's own variation.
+  [[nodiscard]] Duration rto() const {
+    return std::max({kLeastRto, std::chrono::duration_cast<Duration>(rtt.smoothed() * rto_factor),
+                     rtt.smoothed() + 4 * rtt.variance()});
+  }
+  // How often an open transfer is stated again; ever more slowly towards a peer that is silent.
+  [[nodiscard]] Duration offer_interval(Duration silence) const {
+    const Duration usual = std::clamp(rtt.smoothed() / 4, kFastestOffer, kSlowestOffer);
+    return silence < silent_after() ? usual : std::clamp(silence / 4, usual, kSlowestOffer);
+  }
+  [[nodiscard]] Duration silent_after() const { return std::max(kLeastSilence, rtt.smoothed() * kSilentRtts); }
+};
+
+}  // namespace sdr::reliability

@@ -1,0 +1,135 @@
+#include "reliability/transfer_receiver.hpp"
+
+#include <algorithm>
+
+namespace sdr::reliability {
+namespace {
+
+// A report is cut to a datagram; more ranges than this are not worth collecting.
+constexpr std::size_t kMaxRanges = 1024;
+
+}  // namespace
+
+void TransferReceiver::offered(std::uint64_t length, bool all_sent, TimePoint now, const ReceiverTiming& timing) {
+  if (!offered_) {
+    offered_ = true;
+    length_ = length;
+    sampled_at_ = now;
+    const auto chunks = static_cast<std::uint32_t>((length + chunk_bytes_ - 1) / chunk_bytes_);
+    tracker_.begin(chunks);
+    if (code_ != nullptr) {
+      map_ = {CodingLayout(chunks, code_->shape()), length, chunk_bytes_};
+      parity_tracker_.begin(map_.layout.parity_chunks());
+      progress_.begin(*code_, map_.layout);
+    }
+  }
+  if (all_sent && flush_at_ == kNever) flush_at_ = now + timing.tolerance;
+  if (!has_all()) report_after(timing.tolerance, now);
+}
+
+void TransferReceiver::look(ChunkBitmap data, ChunkBitmap parity, TimePoint now, const ReceiverTiming& timing) {
+  if (code_ == nullptr) {
+    tracker_.poll(data, [](std::uint32_t) {});
+  } else {
+    tracker_.poll(data, [this](std::uint32_t chunk) { progress_.data_arrived(chunk); });
+    parity_tracker_.poll(parity, [this](std::uint32_t q) { progress_.parity_arrived(q); });
+    const bool seen = tracker_.arrived() + parity_tracker_.arrived() > 0;
+    if (seen && !fallback_set_ && timing.sender_rate.limited()) {
+      const std::uint64_t coded_bytes =
+          (std::uint64_t{tracker_.chunks()} + parity_tracker_.chunks()) * chunk_bytes_;
+      const TimePoint fallback = now + timing.sender_rate.time_for({coded_bytes}) +
+                                 std::chrono::duration_cast<Duration>(timing.rtt * kFallbackBeta);
+      fallback_set_ = true;
+      flush_at_ = std::min(flush_at_, fallback);
+    }
+  }
+  if (has_all()) return;
+  if (!flushed_ && now >= flush_at_) {
+    flushed_ = true;
+    report_after(Duration::zero(), now);
+  }
+  watch_gaps(now, timing);
+}
+
+bool TransferReceiver::has_all() const {
+  if (!offered_) return false;
+  return tracker_.complete() || (code_ != nullptr && progress_.all_decodable());
+}
+
+void TransferReceiver::watch_gaps(TimePoint now, const ReceiverTiming& timing) {
+  gap_wait_ = timing.tolerance;
+  if (now - sampled_at_ < timing.tolerance) return;
+  settled_ = std::max(settled_, sampled_);
+  sampled_ = tracker_.highest();
+  sampled_at_ = now;
+  if (!rules_.names_gaps_early() || settled_ <= named_) return;
+  bool gap = false;
+  tracker_.each_missing(std::max(named_, tracker_.cumulative()), settled_,
+                        [&gap](std::uint32_t, std::uint32_t) { gap = true; });
+  named_ = settled_;
+  if (gap) report_after(Duration::zero(), now);
+}
+
+void TransferReceiver::report_after(Duration wait, TimePoint now) { report_at_ = std::min(report_at_, now + wait); }
+
+TimePoint TransferReceiver::next_timeout() const {
+  if (!offered_ || has_all()) return report_at_;
+  // Unsettled gaps ask for the next sample; without any, the next arrival does.
+  const bool unsettled = rules_.names_gaps_early() && tracker_.highest() > tracker_.cumulative() && tracker_.highest() > named_;
+  return std::min({report_at_, flushed_ ? kNever : flush_at_,
+                   unsettled ? sampled_at_ + gap_wait_ : kNever});
+}
+
+void TransferReceiver::take_report(Report& report) {
+  report_at_ = kNever;
+  report.transfer = transfer_;
+  report.complete = has_all();
+  report.base = report.horizon = tracker_.cumulative();
+  report.missing.clear();
+  if (report.complete) {
+    report.base = report.horizon = tracker_.chunks();
+  } else if (code_ == nullptr) {
+    list_missing(report, flushed_ ? tracker_.chunks() : settled_);
+  } else if (flushed_) {
+    list_needed(report);
+  }
+}
+
+void TransferReceiver::list_missing(Report& report, std::uint32_t horizon) {
+  report.horizon = std::max(report.base, horizon);
+  tracker_.each_missing(report.base, report.horizon, [&](std::uint32_t first, std::uint32_t count) {
+    if (report.missing.size() < kMaxRanges) report.missing.push_back({first, count});
+  });
+  if (report.missing.size() == kMaxRanges) report.horizon = report.missing.back().first + report.missing.back().count;
+}
+
+void TransferReceiver::list_needed(Report& report) {
+  fell_back_ = true;
+  std::vector<std::uint32_t> chunks;
+  for (std::uint32_t s = 0; s < map_.layout.submessages; ++s)
+    if (!progress_.decodable(s)) progress_.each_needed(s, [&chunks](std::uint32_t chunk) { chunks.push_back(chunk); });
+  std::sort(chunks.begin(), chunks.end());
+  report.base = 0;
+  report.horizon = tracker_.chunks();
+  for (const std::uint32_t chunk : chunks) {
+    if (!report.missing.empty() && report.missing.back().first + report.missing.back().count == chunk) {
+      ++report.missing.back().count;
+    } else if (report.missing.size() < kMaxRanges) {
+      report.missing.push_back({chunk, 1});
+    } else {
+      report.horizon = chunk;
+      break;
+    }
+  }
+}
+
+void TransferReceiver::decode(std::span<const std::byte> parity, Executor& executor) {
+  work_ = std::make_unique<AsyncWork>();
+  work_->run(executor, [this, parity] { recovered_ = decode_missing(*code_, map_, progress_, buffer_, parity); });
+}
+
+std::uint64_t TransferReceiver::bytes_landed() const {
+  return std::min<std::uint64_t>(std::uint64_t{tracker_.arrived()} * chunk_bytes_, length_);
+}
+
+}  // namespace sdr::reliability

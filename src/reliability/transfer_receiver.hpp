@@ -1,0 +1,100 @@
+// TransferReceiver: watches one transfer arrive, says what it still wants, and when it is complete.
+//
+// Model: posted (buffers announced, nothing known), then offered (its length is known), then complete, or decodable and
+// being decoded, then complete. What it wants goes into a Report:
+// - SR NACK: gaps below the highest arrived chunk, once they are older than the reordering tolerance; and everything
+//   missing once the sender says that it has sent all.
+// - SR RTO: the same list, which its sender takes as a selective ACK only.
+// - coded: nothing until all has been sent (or the fallback timeout FTO runs out), then the fewest data chunks with
+//   which every submessage decodes.
+//
+// Threads: one; the bitmaps are written by workers. No I/O, no clock.
+// Source: paper section 4.1; the FTO is that of section 4.1.2.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "reliability/arrival_tracker.hpp"
+#include "reliability/control_message.hpp"
+#include "reliability/scheme.hpp"
+#include "reliability/transfer_coding.hpp"
+
+namespace sdr::reliability {
+
+// Share of an RTT that the fallback timeout waits beyond the expected arrival of the last parity chunk (beta).
+inline constexpr double kFallbackBeta = 0.5;
+
+struct ReceiverTiming {
+  Duration tolerance{0};  // how long a gap may be reordering
+  Duration rtt{0};
+  Bandwidth sender_rate{};
+};
+
+class TransferReceiver {
+ public:
+  TransferReceiver(std::uint64_t transfer, std::span<std::byte> buffer, SchemeRules rules,
+                   const coding::ErasureCode* code, std::uint32_t chunk_bytes)
+      : transfer_(transfer), buffer_(buffer), rules_(rules), code_(code), chunk_bytes_(chunk_bytes) {}
+
+  // The sender's word of what this transfer carries. `length` fits the buffer.
+  void offered(std::uint64_t length, bool all_sent, TimePoint now, const ReceiverTiming& timing);
+  // Looks at the bitmaps (parity may be empty). Needs an offer.
+  void look(ChunkBitmap data, ChunkBitmap parity, TimePoint now, const ReceiverTiming& timing);
+  // Decodable or complete: nothing more is wanted from the peer.
+  [[nodiscard]] bool has_all() const;
+  [[nodiscard]] bool needs_decoding() const { return has_all() && !tracker_.complete(); }
+  // Starts decoding; the messages are completed, nobody else writes the buffers. decoded() says when it is done.
+  void decode(std::span<const std::byte> parity, Executor& executor);
+  [[nodiscard]] bool decoded() const { return work_ == nullptr || work_->idle(); }
+
+  void report_after(Duration wait, TimePoint now);
+  // Due when a report should go out; cleared by take_report().
+  [[nodiscard]] TimePoint report_due() const { return report_at_; }
+  void take_report(Report& report);
+  [[nodiscard]] TimePoint next_timeout() const;
+
+  [[nodiscard]] std::uint64_t transfer() const { return transfer_; }
+  [[nodiscard]] bool is_offered() const { return offered_; }
+  [[nodiscard]] std::uint64_t length() const { return length_; }
+  [[nodiscard]] std::uint64_t bytes_landed() const;
+  [[nodiscard]] std::uint32_t recovered() const { return recovered_; }
+  [[nodiscard]] bool fell_back() const { return fell_back_; }
+
+ private:
+  void watch_gaps(TimePoint now, const ReceiverTiming& timing);
+  void list_missing(Report& report, std::uint32_t horizon);
+  void list_needed(Report& report);
+
+  std::uint64_t transfer_;
+  std::span<std::byte> buffer_;
+  SchemeRules rules_;
+  const coding::ErasureCode* code_;
+  std::uint32_t chunk_bytes_;
+
+  bool offered_ = false;
+  bool flushed_ = false;  // everything has been sent once, and what is missing is missing
+  bool fallback_set_ = false;
+  std::uint64_t length_ = 0;
+  ArrivalTracker tracker_;
+  ArrivalTracker parity_tracker_;
+  ShardMap map_;
+  SubmessageProgress progress_;
+
+  // Gaps below settled_ are older than the tolerance; sampled_ becomes settled_ when its time has come.
+  std::uint32_t settled_ = 0;
+  std::uint32_t sampled_ = 0;
+  std::uint32_t named_ = 0;
+  TimePoint sampled_at_{};
+  Duration gap_wait_{0};  // the tolerance at the last look
+  TimePoint report_at_ = kNever;
+  TimePoint flush_at_ = kNever;
+
+  std::unique_ptr<AsyncWork> work_;
+  std::uint32_t recovered_ = 0;
+  bool fell_back_ = false;
+};
+
+}  // namespace sdr::reliability

@@ -1,0 +1,155 @@
+#include "reliability/transfer_sender.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace sdr::reliability {
+
+TransferSender::TransferSender(const TransferPlan& plan, SchemeRules rules, const coding::ErasureCode* code,
+                               Executor& executor)
+    : plan_(plan),
+      rules_(rules),
+      chunks_(static_cast<std::uint32_t>((plan.data.size() + plan.chunk_bytes - 1) / plan.chunk_bytes)),
+      held_((chunks_ + 63) / 64, 0) {
+  if (code != nullptr && chunks_ > 0) {
+    const ShardMap map{CodingLayout(chunks_, code->shape()), plan.data.size(), plan.chunk_bytes};
+    encoder_ = std::make_unique<ParityEncoder>(*code, map, plan.data, executor);
+  }
+}
+
+std::optional<TransferSender::Extent> TransferSender::next_repair(std::uint32_t most) {
+  while (!repairs_.empty()) {
+    ChunkRange& range = repairs_.front();
+    while (range.count > 0 && held(range.first)) {  // acknowledged while it waited
+      resent_.erase(range.first);
+      ++range.first;
+      --range.count;
+    }
+    std::uint32_t count = 0;
+    while (count < range.count && count < most && !held(range.first + count)) ++count;
+    if (count > 0) return Extent{false, range.first, count};
+    repairs_.pop_front();
+  }
+  return std::nullopt;
+}
+
+std::optional<TransferSender::Extent> TransferSender::next_fresh(std::uint32_t most) const {
+  if (next_data_ < chunks_) return Extent{false, next_data_, std::min(most, chunks_ - next_data_)};
+  const std::uint32_t parity = parity_chunks();
+  std::uint32_t count = 0;
+  while (count < most && next_parity_ + count < parity && encoder_->ready(next_parity_ + count)) ++count;
+  if (count == 0) return std::nullopt;
+  // Parity shorter than its chunk does not lie back to back: one chunk an extent.
+  if (encoder_->map().shard_bytes() != plan_.chunk_bytes) count = 1;
+  return Extent{true, next_parity_, count};
+}
+
+void TransferSender::sent(const Extent& extent, bool repair, TimePoint leaves, Duration rto) {
+  if (extent.parity) {
+    next_parity_ += extent.count;
+    return;
+  }
+  if (repair) {
+    ChunkRange& range = repairs_.front();
+    range.first += extent.count;
+    range.count -= extent.count;
+    if (range.count == 0) repairs_.pop_front();
+    retransmitted_ += extent.count;
+    for (std::uint32_t c = extent.first; c < extent.first + extent.count; ++c) resent_[c] = to_stamp(leaves);
+  } else {
+    next_data_ += extent.count;
+  }
+  if (!rules_.resends_on_report()) records_.push_back({extent.first, extent.count, leaves + rto});
+}
+
+std::span<const std::byte> TransferSender::bytes(const Extent& extent) const {
+  if (extent.parity)
+    return {encoder_->chunk(extent.first), (extent.count - 1) * std::size_t{plan_.chunk_bytes} + encoder_->map().shard_bytes()};
+  const std::size_t from = std::size_t{extent.first} * plan_.chunk_bytes;
+  const std::size_t to = std::min(from + std::size_t{extent.count} * plan_.chunk_bytes, plan_.data.size());
+  return plan_.data.subspan(from, to - from);
+}
+
+void TransferSender::hold(std::uint32_t from, std::uint32_t to) {
+  to = std::min(to, chunks_);
+  while (from < to) {
+    const std::uint32_t end = std::min(to, (from / 64 + 1) * 64);
+    const std::uint32_t width = end - from;
+    const std::uint64_t mask = (width == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << width) - 1) << (from % 64);
+    held_chunks_ += static_cast<std::uint32_t>(std::popcount(mask & ~held_[from / 64]));
+    held_[from / 64] |= mask;
+    from = end;
+  }
+}
+
+void TransferSender::want(std::uint32_t chunk, Stamp echo) {
+  if (chunk >= next_data_) return;
+  // A coded receiver may want today what it could do without yesterday.
+  if (held(chunk)) {
+    held_[chunk / 64] &= ~(std::uint64_t{1} << (chunk % 64));
+    --held_chunks_;
+  }
+  const auto last = resent_.find(chunk);
+  if (last == resent_.end() || (last->second != kQueued && last->second <= echo)) queue_repair(chunk);
+}
+
+void TransferSender::queue_repair(std::uint32_t chunk) {
+  resent_[chunk] = kQueued;
+  if (!repairs_.empty() && repairs_.back().first + repairs_.back().count == chunk)
+    ++repairs_.back().count;
+  else
+    repairs_.push_back({chunk, 1});
+}
+
+void TransferSender::handle(const Report& report, Stamp echo) {
+  if (done_) return;
+  if (report.complete) {
+    complete();
+    return;
+  }
+  hold(0, report.base);
+  std::uint32_t at = report.base;
+  for (const ChunkRange& range : report.missing) {
+    hold(at, range.first);
+    at = range.first + range.count;
+  }
+  hold(at, report.horizon);
+  if (!rules_.resends_on_report()) return;
+  for (const ChunkRange& range : report.missing)
+    for (std::uint32_t c = range.first; c < range.first + range.count && c < chunks_; ++c) want(c, echo);
+}
+
+void TransferSender::complete() {
+  done_ = true;
+  held_chunks_ = chunks_;
+  next_data_ = chunks_;
+  next_parity_ = parity_chunks();
+  repairs_.clear();
+  records_.clear();
+  resent_.clear();
+  if (encoder_) encoder_->work().cancel();
+}
+
+void TransferSender::expire(TimePoint now) {
+  while (!records_.empty() && records_.front().expires <= now) {
+    const SendRecord record = records_.front();
+    records_.pop_front();
+    for (std::uint32_t c = record.first; c < record.first + record.count; ++c) {
+      if (held(c)) continue;
+      const auto last = resent_.find(c);
+      if (last == resent_.end() || last->second != kQueued) queue_repair(c);
+    }
+  }
+}
+
+TimePoint TransferSender::next_timeout() const { return records_.empty() ? kNever : records_.front().expires; }
+
+std::uint64_t TransferSender::bytes_held() const {
+  return std::min<std::uint64_t>(std::uint64_t{held_chunks_} * plan_.chunk_bytes, plan_.data.size());
+}
+
+bool TransferSender::invariants() const {
+  return next_data_ <= chunks_ && next_parity_ <= parity_chunks() && held_chunks_ <= chunks_;
+}
+
+}  // namespace sdr::reliability

@@ -1,0 +1,106 @@
+// TransferSender: decides which chunks of one transfer to send, and when again (paper sections 4.1.1 and 4.1.2).
+//
+// Model: a transfer is one data message, and one parity message for coded schemes. Fresh chunks go once, in order, data
+// before parity. Repairs go before fresh chunks. A chunk becomes a repair when its timeout runs out (SR RTO), or when a
+// report that must have seen its last transmission still wants it (the others).
+//
+// "Must have seen": a first transmission that the receiver lists is lost, since it lists gaps only after the reordering
+// tolerance. A repair sent at stamp R is lost when the report echoes offers of a stamp >= R: they were sent behind it.
+//
+// Threads: one. No I/O, no clock. Calling order: next_repair() / next_fresh(), then sent(); handle() for each report;
+// expire() on time.
+// Invariants (checked by invariants()): fresh point never beyond the chunks; a queued repair is not held by the peer.
+// Source: RFC 9002 section 6.1 and RFC 8985 for loss by later evidence; docs/reliability.md.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "reliability/control_message.hpp"
+#include "reliability/scheme.hpp"
+#include "reliability/transfer_coding.hpp"
+
+namespace sdr::reliability {
+
+struct TransferPlan {
+  std::uint64_t transfer = 0;
+  std::uint64_t write = 0;
+  std::uint64_t write_length = 0;
+  std::uint64_t offset = 0;  // in the Write
+  std::optional<std::uint32_t> immediate;
+  std::span<const std::byte> data;
+  std::uint32_t chunk_bytes = 0;
+};
+
+class TransferSender {
+ public:
+  // `code` is null for schemes without parity.
+  TransferSender(const TransferPlan& plan, SchemeRules rules, const coding::ErasureCode* code, Executor& executor);
+
+  struct Extent {
+    bool parity = false;
+    std::uint32_t first = 0;
+    std::uint32_t count = 0;
+  };
+  std::optional<Extent> next_repair(std::uint32_t most);
+  // Nothing while parity is still being encoded.
+  std::optional<Extent> next_fresh(std::uint32_t most) const;
+  // The extent was handed to the transport and leaves it at `leaves`.
+  void sent(const Extent& extent, bool repair, TimePoint leaves, Duration rto);
+  [[nodiscard]] std::span<const std::byte> bytes(const Extent& extent) const;
+
+  void handle(const Report& report, Stamp echo);
+  void complete();
+  // Moves chunks whose timeout has run out to the repairs.
+  void expire(TimePoint now);
+  [[nodiscard]] TimePoint next_timeout() const;
+
+  [[nodiscard]] const TransferPlan& plan() const { return plan_; }
+  [[nodiscard]] std::uint32_t chunks() const { return chunks_; }
+  [[nodiscard]] std::uint32_t parity_chunks() const { return encoder_ ? encoder_->map().layout.parity_chunks() : 0; }
+  [[nodiscard]] bool fresh_left() const { return next_data_ < chunks_ || next_parity_ < parity_chunks(); }
+  [[nodiscard]] bool data_handed_out() const { return next_data_ == chunks_; }
+  [[nodiscard]] bool done() const { return done_; }
+  // Done, and no encoding task reads the data any more.
+  [[nodiscard]] bool released() const { return done_ && (!encoder_ || encoder_->work().idle()); }
+  [[nodiscard]] std::uint64_t bytes_held() const;  // by the peer, as far as it has said
+  [[nodiscard]] std::uint64_t retransmitted() const { return retransmitted_; }
+  [[nodiscard]] bool invariants() const;
+
+ private:
+  struct SendRecord {  // SR RTO: what went out when, oldest first
+    std::uint32_t first;
+    std::uint32_t count;
+    TimePoint expires;
+  };
+  static constexpr Stamp kQueued = UINT64_MAX;
+
+  [[nodiscard]] bool held(std::uint32_t chunk) const { return (held_[chunk / 64] >> (chunk % 64) & 1) != 0; }
+  void hold(std::uint32_t from, std::uint32_t to);
+  void want(std::uint32_t chunk, Stamp echo);
+  void queue_repair(std::uint32_t chunk);
+
+  TransferPlan plan_;
+  SchemeRules rules_;
+  std::uint32_t chunks_;
+  std::uint32_t next_data_ = 0;
+  std::uint32_t next_parity_ = 0;
+  bool done_ = false;
+  std::uint64_t retransmitted_ = 0;
+  std::uint32_t held_chunks_ = 0;
+  std::vector<std::uint64_t> held_;
+  std::deque<ChunkRange> repairs_;
+  std::unordered_map<std::uint32_t, Stamp> resent_;  // last repair of a chunk, kQueued while it waits
+  std::deque<SendRecord> records_;
+  std::unique_ptr<ParityEncoder> encoder_;
+};
+
+// A time as a stamp on the wire.
+inline Stamp to_stamp(TimePoint time) { return static_cast<Stamp>(time.time_since_epoch().count()); }
+
+}  // namespace sdr::reliability

@@ -1,0 +1,12 @@
+// The time of this machine. runtime/ is the only floor that reads a clock; everyone else is told the time, which is
+// what lets the same protocol code run in virtual time.
+#pragma once
+
+#include "sdr/units.hpp"
+
+namespace sdr::runtime {
+
+// CLOCK_MONOTONIC: never runs backwards, counts from an arbitrary start. Any thread.
+[[nodiscard]] TimePoint now();
+
+}  // namespace sdr::runtime

@@ -1,0 +1,505 @@
+#include "sdr/queue_pair.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <deque>
+
+#include "core/receive_worker.hpp"
+#include "sdk/clear_to_send.hpp"
+#include "sdk/control_message.hpp"
+#include "sdk/landing_window.hpp"
+#include "sdk/pacer.hpp"
+#include "sdk/qp_info.hpp"
+#include "sdk/quiescence.hpp"
+#include "sdk/receive_queue.hpp"
+#include "sdk/send_queue.hpp"
+#include "transport/transport.hpp"
+
+namespace sdr {
+namespace {
+
+// How long to wait before offering packets again to a transport that was full.
+constexpr Duration kFullRetry = std::chrono::microseconds(20);
+// Control datagrams of the layer above are handed on one by one, SDK ones handled in between; bounded per drive.
+constexpr int kControlsPerDrive = 64;
+// Batches polled from one channel per drive before timers get their turn.
+constexpr int kBatchesPerDrive = 16;
+// Share of the peer's socket buffer that may be in flight on a local path.
+constexpr std::uint64_t kWindowReportShare = 8;
+
+Result<core::TableGeometry> table_geometry(const QueuePairOptions& options, std::uint32_t mtu) {
+  const auto invalid = [](std::string message) { return Error{ErrorCode::InvalidArgument, std::move(message)}; };
+  const core::ImmediateLayout layout{options.message_id_bits, options.packet_offset_bits, options.user_bits};
+  if (!layout.valid())
+    return invalid(
+        fmt::format("immediate split {}+{}+{} is not valid: message id 1 to 16 bits, user 0, 1, 2, 4 or 8 bits, "
+                    "32 in all",
+                    layout.message_id_bits, layout.packet_offset_bits, layout.user_bits));
+  if (!std::has_single_bit(options.packets_per_chunk) || options.packets_per_chunk > layout.max_packets())
+    return invalid(fmt::format("{} packets per chunk is not a power of two from 1 to {}", options.packets_per_chunk,
+                               layout.max_packets()));
+  if (!std::has_single_bit(options.slots) || options.slots > layout.max_slots())
+    return invalid(fmt::format("{} message slots is not a power of two from 1 to {}, what {} message id bits can name",
+                               options.slots, layout.max_slots(), layout.message_id_bits));
+  if (options.generations < 2)
+    return invalid(
+        fmt::format("{} generations cannot tell a late packet from a current one: at least 2", options.generations));
+  if (options.channels == 0) return invalid("a QP needs at least 1 channel, not 0");
+  const std::uint64_t chunk = std::uint64_t{mtu} * options.packets_per_chunk;
+  const std::uint64_t chunks = options.max_message.count / chunk;
+  if (chunks == 0)
+    return invalid(fmt::format("largest message of {} bytes is smaller than one chunk of {} bytes",
+                               options.max_message.count, chunk));
+  const std::uint64_t packets = chunks * options.packets_per_chunk;
+  if (packets > layout.max_packets())
+    return invalid(
+        fmt::format("largest message of {} bytes is {} packets of {} bytes; {} packet offset bits address {}",
+                    options.max_message.count, packets, mtu, layout.packet_offset_bits, layout.max_packets()));
+  return core::TableGeometry{
+      .layout = layout,
+      .slots = options.slots,
+      .packets_per_slot = static_cast<std::uint32_t>(packets),
+      .log_packets_per_chunk = static_cast<std::uint8_t>(std::countr_zero(options.packets_per_chunk))};
+}
+
+}  // namespace
+
+class QueuePair::Impl {
+ public:
+  Impl(DevicePtr device, std::unique_ptr<transport::Endpoint> endpoint, const QueuePairOptions& options,
+       const core::TableGeometry& table, std::uint32_t mtu)
+      : device_(std::move(device)),
+        endpoint_(std::move(endpoint)),
+        receives_(table, mtu, options.generations),
+        sends_({.layout = table.layout,
+                .mtu = mtu,
+                .packets_per_chunk = options.packets_per_chunk,
+                .slots = options.slots,
+                .generations = options.generations,
+                .channels = options.channels}),
+        announcer_(options.slots, std::uint64_t{table.packets_per_slot} * mtu),
+        grants_(options.slots),
+        pacer_(options.rate),
+        quiescence_(options.channels),
+        rtt_(options.initial_rtt),
+        overhead_(options.rate_counts_overhead ? endpoint_->facts().packet_overhead : 0),
+        control_in_(endpoint_->facts().max_control),
+        control_out_(endpoint_->facts().max_control) {
+    for (int c = 0; c < options.channels; ++c) workers_.emplace_back(receives_.table(), mtu);
+    local_ = local_info(table, mtu, options);
+    geometry_ = {.mtu = mtu,
+                 .packets_per_chunk = options.packets_per_chunk,
+                 .chunk_bytes = mtu * options.packets_per_chunk,
+                 .max_message = std::uint64_t{table.packets_per_slot} * mtu,
+                 .slots = options.slots,
+                 .channels = options.channels,
+                 .generations = options.generations,
+                 .packet_overhead = endpoint_->facts().packet_overhead,
+                 .state_bytes = 0,
+                 .bitmap_bytes = receives_.bitmap_bytes()};
+    geometry_.state_bytes = sizeof(*this) + receives_.state_bytes() + sends_.state_bytes() +
+                            2 * options.slots * sizeof(sdk::Announcement) + control_in_.size() + control_out_.size() +
+                            options.channels * (sizeof(core::ReceiveWorker) + sdk::Quiescence::kBytesPerChannel);
+  }
+
+  static sdk::QpInfo local_info(const core::TableGeometry& table, std::uint32_t mtu, const QueuePairOptions& options) {
+    return {.mtu = mtu,
+            .packets_per_chunk = options.packets_per_chunk,
+            .max_message = std::uint64_t{table.packets_per_slot} * mtu,
+            .slots = options.slots,
+            .channels = options.channels,
+            .generations = options.generations,
+            .layout = table.layout};
+  }
+
+  [[nodiscard]] sdk::QpInfo info() const {
+    sdk::QpInfo info = local_;
+    info.receive_buffer = endpoint_->facts().receive_buffer;
+    info.endpoint_info = endpoint_->info();
+    return info;
+  }
+
+  Result<void> connect(std::span<const std::byte> remote_info) {
+    const Result<sdk::QpInfo> remote = sdk::QpInfo::decode(remote_info);
+    if (!remote) return remote.error();
+    if (Result<void> fits = sdk::check_compatible(local_, *remote); !fits) return fits;
+    if (Result<void> connected = endpoint_->connect(remote->endpoint_info); !connected) return connected;
+    if (endpoint_->facts().local_path) {
+      window_.open(remote->receive_buffer, geometry_.mtu + sdk::kPacketCost);
+      reporter_.report_every(endpoint_->facts().receive_buffer / kWindowReportShare);
+    }
+    return {};
+  }
+
+  TimePoint inject(TimePoint now) {
+    // The time for which nothing was queued is not credit.
+    if (empty_since_) pacer_.idle(*empty_since_, now);
+    empty_since_.reset();
+    bool full = false;
+    if (!sends_.empty()) full = sends_.pump(*endpoint_, pacer_, window_, overhead_, now);
+    if (sends_.empty()) empty_since_ = now;
+    endpoint_->advance(now);
+    return next_injection(full, now);
+  }
+
+  TimePoint progress(TimePoint now) {
+    endpoint_->advance(now);
+    bool more = false;
+    if (progress_owns_channels_) {
+      for (std::uint8_t c = 0; c < geometry_.channels; ++c) {
+        int batches = 0;
+        while (batches < kBatchesPerDrive && poll_channel(c, now) != 0) ++batches;
+        more = more || batches == kBatchesPerDrive;
+      }
+    }
+    note_use();
+    report_landing(now);
+    take_controls(now);
+    const TimePoint injection = inject(now);
+    send_due_controls(now);
+    if (more || reporter_.asked()) return now;
+    return std::min(injection, next_timeout());
+  }
+
+  [[nodiscard]] TimePoint next_timeout() const {
+    return std::min({announcer_.next_timeout(), grants_.next_timeout(), window_.next_timeout(blocked()),
+                     endpoint_->next_event()});
+  }
+
+  std::size_t poll_channel(std::uint8_t channel, TimePoint now) {
+    std::array<core::Completion, transport::Endpoint::kPollBatch> batch;
+    const sdk::Quiescence::Batch inside(quiescence_, channel);
+    const std::size_t n = endpoint_->poll(core::ChannelIndex(channel), batch, now);
+    if (n > 0) workers_[channel].process(std::span(batch).first(n));
+    return n;
+  }
+
+  Result<void> complete(RecvHandle handle) {
+    if (receives_.touched(handle)) announcer_.seen_in_use(handle.number);
+    return receives_.complete(handle, *endpoint_, quiescence_);
+  }
+
+  // Bytes [from, from + bytes) of an open message must lie within the receive that it fills.
+  [[nodiscard]] Result<void> check_extent(SendHandle handle, std::uint64_t from, std::uint64_t bytes) const {
+    const sdk::Announcement* grant = grants_.find(handle.number);
+    const std::uint64_t limit = std::min(grant == nullptr ? UINT64_MAX : grant->max_length, geometry_.max_message);
+    if (from <= limit && bytes <= limit - from) return {};
+    return Error{ErrorCode::InvalidArgument,
+                 fmt::format("{} bytes at byte {} of send {} reach past the receive of {} bytes", bytes, from,
+                             handle.number, limit)};
+  }
+
+  bool send_control(std::span<const std::byte> body, TimePoint now) {
+    ByteWriter writer(control_out_);
+    sdk::write_upper_header(writer);
+    writer.bytes(body);
+    return writer.ok() && endpoint_->send_control(writer.written(), now);
+  }
+
+  // Handles SDK messages as they come; an upper datagram is kept for receive_control(). True when one is waiting.
+  bool next_upper(TimePoint now) {
+    if (upper_) return true;
+    for (int i = 0; i < kControlsPerDrive; ++i) {
+      const auto size = endpoint_->receive_control(control_in_, now);
+      if (!size) return false;
+      const auto message = sdk::parse_control(std::span(control_in_).first(*size));
+      if (!message) {
+        ++malformed_controls_;
+        continue;
+      }
+      if (const auto* upper = std::get_if<sdk::UpperDatagram>(&*message)) {
+        upper_ = upper->body;
+        return true;
+      }
+      handle(*message, now);
+    }
+    return false;
+  }
+
+  std::optional<std::span<const std::byte>> receive_control() {
+    if (!next_upper(last_now_)) return std::nullopt;
+    return std::exchange(upper_, std::nullopt);
+  }
+
+  DevicePtr device_;
+  std::unique_ptr<transport::Endpoint> endpoint_;
+  sdk::ReceiveQueue receives_;
+  sdk::SendQueue sends_;
+  sdk::CtsAnnouncer announcer_;
+  sdk::GrantBook grants_;
+  sdk::Pacer pacer_;
+  sdk::LandingWindow window_;
+  sdk::LandingReporter reporter_;
+  sdk::Quiescence quiescence_;
+  std::deque<core::ReceiveWorker> workers_;  // never moved: counters are read from other threads
+  QueuePairGeometry geometry_;
+  Duration rtt_;
+  std::uint64_t overhead_;
+  std::uint64_t malformed_controls_ = 0;
+  bool progress_owns_channels_ = true;
+
+ private:
+  // Data that arrived tells which receives the sender knows of. The oldest it is not known to know, and the newest:
+  // between them they keep up with any order of messages that are sent in order.
+  void note_use() {
+    while (announcer_.known() < announcer_.posted() && receives_.touched({announcer_.known()}))
+      announcer_.seen_in_use(announcer_.known());
+    if (announcer_.known() < announcer_.posted() && receives_.touched({announcer_.posted() - 1}))
+      announcer_.seen_in_use(announcer_.posted() - 1);
+  }
+
+  void take_controls(TimePoint now) {
+    last_now_ = now;
+    next_upper(now);
+  }
+
+  void handle(const sdk::ControlMessage& message, TimePoint now) {
+    if (const auto* cts = std::get_if<sdk::ClearToSend>(&message)) grants_.handle(*cts);
+    if (const auto* known = std::get_if<sdk::GrantsKnown>(&message)) announcer_.handle(*known);
+    if (const auto* report = std::get_if<sdk::LandingReport>(&message)) window_.handle(*report, now);
+    if (const auto* probe = std::get_if<sdk::LandingProbe>(&message)) reporter_.handle(*probe);
+  }
+
+  [[nodiscard]] TimePoint next_injection(bool full, TimePoint now) const {
+    if (sends_.empty()) return kNever;
+    if (full) return now + kFullRetry;
+    if (blocked()) return kNever;  // a landing report opens it; the probe has its own timeout
+    return std::max(pacer_.next_time(), now);
+  }
+
+  [[nodiscard]] bool blocked() const { return !sends_.empty() && window_.allowance() == 0; }
+
+  void send(const auto& message, TimePoint now) {
+    ByteWriter writer(control_out_);
+    sdk::write_control(writer, message);
+    endpoint_->send_control(writer.written(), now);
+  }
+
+  // Between a look at the channels and one at the control path: what a probe asks about has been looked for.
+  void report_landing(TimePoint now) {
+    if (!endpoint_->facts().local_path) return;
+    const transport::EndpointCounters counters = endpoint_->counters();
+    if (const auto report = reporter_.poll(counters.bytes_received + counters.packets_received * sdk::kPacketCost))
+      send(*report, now);
+  }
+
+  void send_due_controls(TimePoint now) {
+    const auto due = [&](auto&& poll) {
+      for (;;) {
+        ByteWriter writer(control_out_);
+        if (!poll(writer) || !writer.ok()) return;
+        endpoint_->send_control(writer.written(), now);
+      }
+    };
+    due([&](ByteWriter& w) { return announcer_.poll(w, now, rtt_); });
+    due([&](ByteWriter& w) { return grants_.poll(w, now, rtt_); });
+    if (const auto probe = window_.poll(blocked(), now)) send(*probe, now);
+  }
+
+  sdk::QpInfo local_;
+  std::vector<std::byte> control_in_;
+  std::vector<std::byte> control_out_;
+  std::optional<std::span<const std::byte>> upper_;  // in control_in_
+  TimePoint last_now_{};
+  std::optional<TimePoint> empty_since_ = TimePoint{};  // the send queue, if the last inject() left it empty
+};
+
+QueuePair::QueuePair(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+QueuePair::~QueuePair() = default;
+
+Result<std::unique_ptr<QueuePair>> QueuePair::create(DevicePtr device, const QueuePairOptions& options) {
+  std::uint64_t mtu = options.mtu.count;
+  if (mtu == 0) {
+    const Result<std::uint16_t> found = device->max_payload(options.remote);
+    if (!found) return found.error();
+    mtu = *found;
+  }
+  if (mtu % 8 != 0 || mtu < 64 || mtu > UINT16_MAX)
+    return Error{ErrorCode::InvalidArgument,
+                 fmt::format("MTU {} is not a multiple of 8 from 64 to {}", mtu, UINT16_MAX - 7)};
+  const Result<core::TableGeometry> table = table_geometry(options, static_cast<std::uint32_t>(mtu));
+  if (!table) return table.error();
+  auto endpoint = device->create_endpoint({.token = options.token,
+                                           .layout = table->layout,
+                                           .slots = options.slots,
+                                           .channels = options.channels,
+                                           .generations = options.generations,
+                                           .payload = static_cast<std::uint16_t>(mtu)});
+  if (!endpoint) return endpoint.error();
+  return std::unique_ptr<QueuePair>(new QueuePair(std::make_unique<Impl>(
+      std::move(device), std::move(endpoint).value(), options, *table, static_cast<std::uint32_t>(mtu))));
+}
+
+const QueuePairGeometry& QueuePair::geometry() const {
+  return impl_->geometry_;
+}
+std::string QueuePair::peer_name() const {
+  return impl_->endpoint_->peer_name();
+}
+std::vector<std::byte> QueuePair::info() const {
+  return impl_->info().encode();
+}
+Result<void> QueuePair::connect(std::span<const std::byte> remote_info) {
+  return impl_->connect(remote_info);
+}
+
+QueuePairCounters QueuePair::counters() const {
+  const transport::EndpointCounters endpoint = impl_->endpoint_->counters();
+  QueuePairCounters out;
+  out.packets_sent = impl_->sends_.packets_sent();
+  out.payload_bytes_sent = impl_->sends_.bytes_sent();
+  for (const core::ReceiveWorker& worker : impl_->workers_) {
+    out.packets_received += worker.counters().packets.get();
+    out.duplicate_packets += worker.counters().duplicates.get();
+    out.late_packets += worker.counters().late.get();
+    out.out_of_range_packets += worker.counters().out_of_range.get();
+  }
+  out.late_packets += endpoint.dropped_not_exposed;
+  out.out_of_range_packets += endpoint.dropped_out_of_range;
+  out.rejected_packets = endpoint.dropped_wrong_token + endpoint.dropped_malformed;
+  out.host_drops = endpoint.dropped_by_host;
+  out.link_drops = endpoint.dropped_by_link;
+  out.malformed_controls = impl_->malformed_controls_;
+  out.send_calls = endpoint.send_calls;
+  out.receive_calls = endpoint.receive_calls;
+  return out;
+}
+
+Result<RecvHandle> QueuePair::post_receive(std::span<std::byte> buffer, std::uint64_t tag) {
+  const auto posted = impl_->receives_.post(buffer, *impl_->endpoint_);
+  if (!posted) return posted.error();
+  impl_->announcer_.announce({.max_length = buffer.size(), .tag = tag, .aim = posted->aim});
+  return posted->handle;
+}
+Result<ChunkBitmap> QueuePair::chunk_bitmap(RecvHandle handle) const {
+  return impl_->receives_.chunk_bitmap(handle);
+}
+Result<std::uint64_t> QueuePair::chunk_packets(RecvHandle handle, std::uint32_t chunk, std::uint32_t from) const {
+  return impl_->receives_.chunk_packets(handle, chunk, from);
+}
+Result<std::uint32_t> QueuePair::user_immediate(RecvHandle handle) const {
+  return impl_->receives_.user_immediate(handle);
+}
+bool QueuePair::touched(RecvHandle handle) const {
+  return impl_->receives_.touched(handle);
+}
+Result<void> QueuePair::set_length(RecvHandle handle, Bytes length) {
+  return impl_->receives_.set_length(handle, length);
+}
+Result<void> QueuePair::complete(RecvHandle handle) {
+  return impl_->complete(handle);
+}
+
+Result<SendHandle> QueuePair::start_stream(std::optional<std::uint32_t> user_immediate) {
+  const sdk::Announcement* grant = impl_->grants_.find(impl_->sends_.next_number());
+  if (grant == nullptr) {
+    impl_->grants_.want();
+    return Error{ErrorCode::Retry, fmt::format("no CTS yet for send {}", impl_->sends_.next_number())};
+  }
+  Result<SendHandle> started = impl_->sends_.start(user_immediate, *grant, *impl_->endpoint_);
+  if (started) impl_->grants_.keep_from(impl_->sends_.next_number());
+  return started;
+}
+
+Result<SendHandle> QueuePair::post_send(std::span<const std::byte> data, std::optional<std::uint32_t> user_immediate,
+                                        std::uint32_t first_chunk) {
+  const std::uint64_t end = std::uint64_t{first_chunk} * impl_->geometry_.chunk_bytes + data.size();
+  if (end > impl_->geometry_.max_message)
+    return Error{ErrorCode::InvalidArgument,
+                 fmt::format("a send of {} bytes from chunk {} on reaches past the largest message, {} bytes",
+                             data.size(), first_chunk, impl_->geometry_.max_message)};
+  const sdk::Announcement* grant = impl_->grants_.find(impl_->sends_.next_number());
+  if (grant != nullptr && end > grant->max_length)
+    return Error{ErrorCode::InvalidArgument,
+                 fmt::format("send {} of {} bytes from chunk {} on does not fit the receive of {} bytes posted for it",
+                             impl_->sends_.next_number(), data.size(), first_chunk, grant->max_length)};
+  if (!impl_->sends_.has_room(2)) return Error{ErrorCode::Retry, "the send queue is full"};
+  const Result<SendHandle> handle = start_stream(user_immediate);
+  if (!handle) return handle;
+  // A message of no bytes still sends its end marker: the receiver sees that it was touched.
+  if (Result<void> queued = impl_->sends_.extend(*handle, first_chunk * impl_->geometry_.packets_per_chunk, data, true);
+      !queued)
+    return queued.error();
+  if (Result<void> ended = impl_->sends_.end(*handle); !ended) return ended.error();
+  return *handle;
+}
+
+Result<void> QueuePair::continue_stream(SendHandle handle, std::uint32_t chunk, std::span<const std::byte> data) {
+  if (Result<void> fits = impl_->check_extent(handle, std::uint64_t{chunk} * impl_->geometry_.chunk_bytes, data.size());
+      !fits)
+    return fits;
+  return impl_->sends_.extend(handle, chunk * impl_->geometry_.packets_per_chunk, data, true);
+}
+
+Result<void> QueuePair::send_packets(SendHandle handle, std::uint32_t first_packet, std::span<const std::byte> data,
+                                     bool ends_message) {
+  if (Result<void> fits = impl_->check_extent(handle, std::uint64_t{first_packet} * impl_->geometry_.mtu, data.size());
+      !fits)
+    return fits;
+  return impl_->sends_.extend(handle, first_packet, data, ends_message);
+}
+Result<void> QueuePair::end_stream(SendHandle handle) {
+  return impl_->sends_.end(handle);
+}
+bool QueuePair::sent(SendHandle handle) const {
+  return impl_->sends_.finished(handle, *impl_->endpoint_);
+}
+
+std::optional<Grant> QueuePair::next_grant() const {
+  const sdk::Announcement* grant = impl_->grants_.find(impl_->sends_.next_number());
+  if (grant == nullptr || !impl_->sends_.next_slot_free(*impl_->endpoint_)) return std::nullopt;
+  return Grant{grant->max_length, grant->tag};
+}
+void QueuePair::want_grant() {
+  if (impl_->grants_.find(impl_->sends_.next_number()) == nullptr) impl_->grants_.want();
+}
+std::uint64_t QueuePair::backlog() const {
+  return impl_->sends_.backlog();
+}
+
+std::size_t QueuePair::max_control() const {
+  return impl_->endpoint_->facts().max_control - sdk::kControlHeader;
+}
+bool QueuePair::send_control(std::span<const std::byte> datagram, TimePoint now) {
+  return impl_->send_control(datagram, now);
+}
+std::optional<std::span<const std::byte>> QueuePair::receive_control() {
+  return impl_->receive_control();
+}
+
+TimePoint QueuePair::progress(TimePoint now) {
+  return impl_->progress(now);
+}
+TimePoint QueuePair::inject(TimePoint now) {
+  return impl_->inject(now);
+}
+TimePoint QueuePair::next_timeout() const { return impl_->next_timeout(); }
+std::size_t QueuePair::poll_channel(std::uint8_t channel, TimePoint now) {
+  return impl_->poll_channel(channel, now);
+}
+void QueuePair::own_channels(bool owned_by_progress) {
+  impl_->progress_owns_channels_ = owned_by_progress;
+}
+int QueuePair::control_fd() const {
+  return impl_->endpoint_->control_fd();
+}
+int QueuePair::channel_fd(std::uint8_t channel) const {
+  return impl_->endpoint_->channel_fd(core::ChannelIndex(channel));
+}
+void QueuePair::set_rtt(Duration rtt) {
+  impl_->rtt_ = rtt;
+}
+void QueuePair::set_rate(Bandwidth rate) {
+  impl_->pacer_.set_rate(rate);
+}
+Bandwidth QueuePair::rate() const {
+  return impl_->pacer_.rate();
+}
+bool QueuePair::local_path() const {
+  return impl_->endpoint_->facts().local_path;
+}
+
+}  // namespace sdr

@@ -1,0 +1,195 @@
+#include "sdk/send_queue.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace sdr::sdk {
+namespace {
+
+// Extents that may wait beside one a slot: streams put several small ones in flight.
+constexpr std::size_t kExtraExtents = 192;
+
+Error closed(SendHandle handle) {
+  return {ErrorCode::Closed,
+          fmt::format("send {} is not open: it has been ended, or never was started", handle.number)};
+}
+
+}  // namespace
+
+SendQueue::SendQueue(const SendGeometry& geometry)
+    : geometry_(geometry), sends_(geometry.slots), extents_(geometry.slots + kExtraExtents) {}
+
+SendQueue::Send* SendQueue::find(SendHandle handle) {
+  Send& send = sends_[handle.number % geometry_.slots];
+  return send.used && send.number == handle.number ? &send : nullptr;
+}
+const SendQueue::Send* SendQueue::find(SendHandle handle) const {
+  const Send& send = sends_[handle.number % geometry_.slots];
+  return send.used && send.number == handle.number ? &send : nullptr;
+}
+
+bool SendQueue::next_slot_free(const transport::Endpoint& endpoint) const {
+  const Send& send = sends_[next_ % geometry_.slots];
+  return !send.used || (!send.open && send.extents == 0 && released(send, endpoint));
+}
+
+bool SendQueue::released(const Send& send, const transport::Endpoint& endpoint) {
+  return endpoint.facts().copies_on_write || endpoint.writes_finished() >= send.last_packet_id;
+}
+
+Result<SendHandle> SendQueue::start(std::optional<std::uint32_t> user_immediate, const Announcement& grant,
+                                    const transport::Endpoint& endpoint) {
+  if (user_immediate && geometry_.layout.user_bits == 0)
+    return Error{ErrorCode::InvalidArgument, "a user immediate needs user bits in the immediate; this QP has 0"};
+  if (!next_slot_free(endpoint))
+    return Error{ErrorCode::Retry, fmt::format("send {} still occupies the slot", next_ - geometry_.slots)};
+  sends_[next_ % geometry_.slots] = Send{.number = next_,
+                                         .user_immediate = user_immediate.value_or(0),
+                                         .aim = grant.aim,
+                                         .has_immediate = user_immediate.has_value(),
+                                         .open = true,
+                                         .used = true};
+  return SendHandle{next_++};
+}
+
+Result<void> SendQueue::push(Send& send, std::uint32_t first, std::span<const std::byte> data, std::uint32_t trailing) {
+  if (!has_room()) return Error{ErrorCode::Retry, fmt::format("all {} send extents are waiting", extents_.size())};
+  extents_[(head_ + count_) % extents_.size()] = {
+      .data = data.data(), .bytes = data.size(), .number = send.number, .next_packet = first, .trailing = trailing};
+  ++count_;
+  ++send.extents;
+  backlog_ += data.size();
+  return {};
+}
+
+Result<void> SendQueue::extend(SendHandle handle, std::uint32_t first, std::span<const std::byte> data,
+                               bool end_marker) {
+  Send* send = find(handle);
+  if (send == nullptr || !send->open) return closed(handle);
+  const auto packets = static_cast<std::uint32_t>((data.size() + geometry_.mtu - 1) / geometry_.mtu);
+  const std::uint32_t end = first + packets;
+  const bool short_packet_ends = data.size() % geometry_.mtu != 0;
+  const bool chunk_is_full = end % geometry_.packets_per_chunk == 0 && !data.empty();
+  const std::uint32_t trailing = end_marker && !short_packet_ends && !chunk_is_full ? 1 : 0;
+  if (packets + trailing == 0) return {};
+  Result<void> pushed = push(*send, first, data, trailing);
+  if (!pushed) return pushed;
+  send->packets_reached = std::max(send->packets_reached, end);
+  note_fragments(*send, first, packets + trailing);
+  return {};
+}
+
+Result<void> SendQueue::end(SendHandle handle) {
+  Send* send = find(handle);
+  if (send == nullptr || !send->open) return closed(handle);
+  const std::uint32_t missing = send->has_immediate ? missing_tail(*send) : 0;
+  if (missing != 0) {
+    Result<void> pushed = push(*send, send->packets_reached, {}, missing);
+    if (!pushed) return pushed;
+  }
+  send->open = false;
+  return {};
+}
+
+void SendQueue::note_fragments(Send& send, std::uint32_t first, std::uint32_t packets) const {
+  const std::uint32_t fragments = geometry_.layout.fragments();
+  for (std::uint32_t i = 0; i < std::min(packets, fragments); ++i)
+    send.fragments_carried |= 1U << ((first + i) % fragments);
+}
+
+std::uint32_t SendQueue::missing_tail(const Send& send) const {
+  const std::uint32_t fragments = geometry_.layout.fragments();
+  // Only a message that reaches the last address of its slot has no offsets behind it.
+  const std::uint32_t room = geometry_.layout.max_packets() - send.packets_reached;
+  std::uint32_t tail = 0;
+  for (std::uint32_t i = 0; i < std::min(fragments, room); ++i)
+    if ((send.fragments_carried >> ((send.packets_reached + i) % fragments) & 1) == 0) tail = i + 1;
+  return tail;
+}
+
+bool SendQueue::finished(SendHandle handle, const transport::Endpoint& endpoint) const {
+  const Send* send = find(handle);
+  if (send == nullptr) return true;  // its slot has been taken by a later send
+  return send->extents == 0 && released(*send, endpoint);
+}
+
+core::ChannelIndex SendQueue::channel_of(std::uint64_t packet_id) const {
+  return core::ChannelIndex(static_cast<std::uint8_t>(packet_id / burst_ % geometry_.channels));
+}
+
+std::size_t SendQueue::cut(std::span<transport::Packet> batch, std::uint64_t paced, std::uint64_t window,
+                           std::uint64_t overhead) const {
+  std::size_t n = 0;
+  std::uint64_t payload = 0;
+  // Bound by both, each with its own cost of a packet; the last packet may overdraw either.
+  const auto open = [&] { return payload + n * overhead < paced && payload + n * kPacketCost < window; };
+  for (std::size_t e = 0; e < count_ && n < batch.size() && open(); ++e) {
+    const Extent& extent = extents_[(head_ + e) % extents_.size()];
+    const Send& send = sends_[extent.number % geometry_.slots];
+    const core::SlotIndex slot(static_cast<std::uint32_t>(extent.number % geometry_.slots));
+    const core::Generation generation(
+        static_cast<std::uint8_t>(extent.number / geometry_.slots % geometry_.generations));
+    std::uint64_t left = extent.bytes;
+    std::uint32_t trailing = extent.trailing;
+    const std::byte* data = extent.data;
+    for (std::uint32_t offset = extent.next_packet; (left > 0 || trailing > 0) && n < batch.size() && open();
+         ++offset) {
+      const auto length = static_cast<std::uint16_t>(std::min<std::uint64_t>(left, geometry_.mtu));
+      if (left == 0) --trailing;
+      batch[n] = {.local = data,
+                  .immediate = geometry_.layout.encode(slot, core::PacketOffset(offset), send.user_immediate),
+                  .length = length,
+                  .generation = generation,
+                  .channel = channel_of(packets_sent_ + n),
+                  .aim = &send.aim};
+      ++n;
+      data += length;
+      left -= length;
+      payload += length;
+    }
+  }
+  return n;
+}
+
+void SendQueue::take(const transport::Packet& packet) {
+  Extent& extent = extents_[head_];
+  ++extent.next_packet;
+  extent.bytes -= packet.length;
+  extent.data += packet.length;
+  if (packet.length == 0) --extent.trailing;
+  backlog_ -= packet.length;
+  bytes_sent_ += packet.length;
+  ++packets_sent_;
+  Send& send = sends_[extent.number % geometry_.slots];
+  send.last_packet_id = packets_sent_;
+  if (extent.bytes == 0 && extent.trailing == 0) {
+    --send.extents;
+    head_ = (head_ + 1) % extents_.size();
+    --count_;
+  }
+}
+
+bool SendQueue::pump(transport::Endpoint& endpoint, Pacer& pacer, LandingWindow& window,
+                     std::uint64_t overhead_per_packet, TimePoint now) {
+  burst_ = std::max<std::uint64_t>(1, endpoint.facts().burst);
+  std::array<transport::Packet, kBatch> batch;
+  while (count_ > 0) {
+    const std::uint64_t paced = pacer.allowance(now);
+    if (paced == 0 || window.allowance() == 0) return false;
+    const std::size_t wanted = cut(batch, paced, window.allowance(), overhead_per_packet);
+    const std::size_t taken = endpoint.write(std::span(batch).first(wanted), now);
+    std::uint64_t payload = 0;
+    for (std::size_t i = 0; i < taken; ++i) {
+      payload += batch[i].length;
+      take(batch[i]);
+    }
+    pacer.spend(payload + taken * overhead_per_packet);
+    window.spend(payload + taken * kPacketCost);
+    if (taken < wanted) return true;
+  }
+  return false;
+}
+
+}  // namespace sdr::sdk

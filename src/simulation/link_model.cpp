@@ -1,0 +1,135 @@
+#include "simulation/link_model.hpp"
+
+#include <algorithm>
+
+namespace sdr::simulation {
+namespace {
+
+using namespace std::chrono_literals;
+
+// What a random number is for; numbers of different purposes are independent.
+enum class Purpose : std::uint64_t { Loss, Reorder, ReorderDelay, Duplicate, DuplicateDelay, Jitter, FirstState };
+
+CounterRandom random_for(const LinkSpec& spec, Direction direction, std::uint32_t stream, Purpose purpose) {
+  const std::uint64_t which = (std::uint64_t{stream} << 32) | (static_cast<std::uint64_t>(direction) << 16) |
+                              static_cast<std::uint64_t>(purpose);
+  return {spec.seed, which};
+}
+
+// r of the header's formulas: how likely it is that a run of losses ends with a given packet.
+double run_ends(const LinkSpec& spec) {
+  return std::min(1 / spec.burst, 1 - spec.loss);
+}
+
+double run_begins(const LinkSpec& spec) {
+  if (spec.loss >= 1) return 1;
+  return spec.loss * run_ends(spec) / (1 - spec.loss);
+}
+
+// The top 53 bits as a fraction of one.
+double fraction(std::uint64_t draw) {
+  return static_cast<double>(draw >> 11) * 0x1p-53;
+}
+
+}  // namespace
+
+LinkModel::LinkModel(const LinkSpec& spec, Direction direction, std::uint32_t stream)
+    : spec_(spec),
+      // An odd nanosecond goes to the way back, so that both ways together are the RTT.
+      delay_(direction == Direction::Forward ? spec.rtt / 2 : spec.rtt - spec.rtt / 2),
+      window_(spec.reorder_window()),
+      ns_per_byte_(spec.rate.limited() ? 8e9 / spec.rate.bits_per_second : 0),
+      jitter_step_(std::max<Duration>(spec.jitter, 1ms)),
+      loss_begins_(run_begins(spec)),
+      loss_goes_on_(1 - run_ends(spec)),
+      reordered_(spec.reorder),
+      duplicated_(spec.duplicate),
+      loss_random_(random_for(spec, direction, stream, Purpose::Loss)),
+      reorder_random_(random_for(spec, direction, stream, Purpose::Reorder)),
+      reorder_delay_random_(random_for(spec, direction, stream, Purpose::ReorderDelay)),
+      duplicate_random_(random_for(spec, direction, stream, Purpose::Duplicate)),
+      duplicate_delay_random_(random_for(spec, direction, stream, Purpose::DuplicateDelay)),
+      jitter_random_(random_for(spec, direction, stream, Purpose::Jitter)),
+      losing_(Chance(spec.loss).happens(random_for(spec, direction, stream, Purpose::FirstState)(0))) {}
+
+Fate LinkModel::carry(std::uint32_t wire_bytes, TimePoint now) {
+  const std::uint64_t n = counts_.packets++;
+  const bool is_lost = lost(n);  // first, whatever becomes of the packet: the chain takes its step for every n
+  Fate fate;
+  if (!serialise(wire_bytes, now, fate.departure)) {
+    counts_.dropped_by_queue++;
+    fate.drop = Drop::Queue;
+    return fate;
+  }
+  if (is_lost) {
+    counts_.lost++;
+    fate.drop = Drop::Loss;
+    return fate;
+  }
+  fate.copies = 1;
+  TimePoint arrival = fate.departure + delay_;
+  if (spec_.jitter > Duration::zero()) arrival += wander(fate.departure);
+  if (reordered_.possible() && reordered_.happens(reorder_random_(n))) {
+    counts_.reordered++;
+    fate.late = true;
+    arrival += behind(reorder_delay_random_(n));
+  } else {
+    arrival = last_in_order_ = std::max(arrival, last_in_order_);  // against the rounding of J
+  }
+  fate.arrival[0] = arrival;
+  if (duplicated_.possible() && duplicated_.happens(duplicate_random_(n))) {
+    counts_.duplicated++;
+    fate.copies = 2;
+    fate.arrival[1] = arrival + behind(duplicate_delay_random_(n));
+  }
+  return fate;
+}
+
+Duration LinkModel::longest_delay() const {
+  const Duration queue = spec_.rate.limited() ? spec_.queue : Duration::zero();
+  const Duration behind_most = (reordered_.possible() ? window_ : 0ns) + (duplicated_.possible() ? window_ : 0ns);
+  return queue + delay_ + spec_.jitter + behind_most;
+}
+
+bool LinkModel::lost(std::uint64_t n) {
+  if (!loss_begins_.possible()) return false;
+  const Chance& chance = losing_ ? loss_goes_on_ : loss_begins_;
+  losing_ = chance.happens(loss_random_(n));
+  return losing_;
+}
+
+bool LinkModel::serialise(std::uint32_t wire_bytes, TimePoint now, TimePoint& departure) {
+  if (!spec_.rate.limited()) {
+    departure = now;
+    return true;
+  }
+  if (now > busy_until_) {  // idle since then
+    busy_until_ = now;
+    busy_fraction_ = 0;
+  } else if (busy_until_ - now > spec_.queue) {
+    return false;
+  }
+  const double time = busy_fraction_ + wire_bytes * ns_per_byte_;
+  const auto whole = static_cast<std::int64_t>(time);
+  busy_until_ += Duration(whole);
+  busy_fraction_ = time - static_cast<double>(whole);
+  departure = busy_fraction_ > 0 ? busy_until_ + 1ns : busy_until_;
+  return true;
+}
+
+Duration LinkModel::wander(TimePoint at) {
+  const Duration since = at.time_since_epoch();
+  const std::int64_t step = since / jitter_step_;
+  const double part = static_cast<double>((since % jitter_step_).count()) / static_cast<double>(jitter_step_.count());
+  const double from = fraction(jitter_random_(static_cast<std::uint64_t>(step)));
+  const double to = fraction(jitter_random_(static_cast<std::uint64_t>(step) + 1));
+  const double above = (from + (to - from) * part) * static_cast<double>(spec_.jitter.count());
+  return Duration(static_cast<std::int64_t>(above));
+}
+
+Duration LinkModel::behind(std::uint64_t draw) const {
+  const double share = 0.1 + 0.9 * fraction(draw);
+  return Duration(static_cast<std::int64_t>(share * static_cast<double>(window_.count())));
+}
+
+}  // namespace sdr::simulation

@@ -1,0 +1,74 @@
+// SimulatedWire: one direction of a simulated link, from the endpoints of one site to those of the other.
+//
+// Whatever is handed over first passes the filter, if a test has set one, then the link model, which says when it
+// arrives. Packets that the filter holds wait outside of time until they are released: that is how a test stages a
+// packet of an old generation, or a CTS that comes too late.
+//
+// Threads: one, the one that drives the whole simulated network.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "simulation/link_model.hpp"
+#include "transport/simulated_inbox.hpp"
+
+namespace sdr::transport {
+
+// What a filter gets to see of a packet or a control datagram.
+struct PacketView {
+  enum class Kind : std::uint8_t { Data, Control };
+
+  Kind kind = Kind::Data;
+  std::uint32_t immediate = 0;  // this and the next two: of data packets
+  core::Generation generation;
+  core::ChannelIndex channel;
+  std::uint16_t length = 0;
+  std::span<const std::byte> bytes;  // empty for the data packets of a network that carries no payload
+  TimePoint now;
+};
+
+enum class Verdict : std::uint8_t { Pass, Drop, Hold };
+using PacketFilter = std::function<Verdict(const PacketView&)>;
+
+class SimulatedWire {
+ public:
+  SimulatedWire(const simulation::LinkModel& model, std::uint16_t packet_overhead, bool carry_payload)
+      : model_(model), packet_overhead_(packet_overhead), carry_payload_(carry_payload) {}
+
+  // False when the link loses it.
+  bool send(const Packet& packet, std::uint64_t token, SimulatedInbox& to, TimePoint now);
+  bool send_control(std::span<const std::byte> datagram, std::uint64_t token, SimulatedInbox& to, TimePoint now);
+
+  void set_filter(PacketFilter filter) { filter_ = std::move(filter); }
+  [[nodiscard]] std::size_t held() const { return held_.size(); }
+  // The held one at `index`, counted in the order in which they were handed over, arrives at `at`; the ones after it
+  // move up. It does not pass the link model: nothing happens to it any more.
+  void release(std::size_t index, TimePoint at);
+
+  [[nodiscard]] const simulation::LinkModel& model() const { return model_; }
+
+ private:
+  struct Held {
+    bool control;
+    Packet packet;
+    std::vector<std::byte> bytes;
+    std::uint64_t token;
+    std::weak_ptr<SimulatedInbox> to;
+  };
+
+  // Asks the filter; true when there is nothing more to do, `lost` saying how it ended.
+  bool intercepted(const PacketView& view, const Packet& packet, std::uint64_t token, SimulatedInbox& to, bool& lost);
+
+  simulation::LinkModel model_;
+  std::uint16_t packet_overhead_;
+  bool carry_payload_;
+  PacketFilter filter_;
+  std::vector<Held> held_;
+};
+
+}  // namespace sdr::transport

@@ -1,0 +1,253 @@
+#include "transport/udp_socket.hpp"
+
+#include <fmt/core.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace sdr::transport {
+namespace {
+
+constexpr int kBufferSize = 4 << 20;
+
+// Errors that an earlier datagram left on the socket (ICMP: no such port, host, too big). They say nothing about the
+// one at hand, and reading them clears them.
+bool left_by_another(int error) {
+  return error == ECONNREFUSED || error == EHOSTUNREACH || error == ENETUNREACH || error == EMSGSIZE ||
+         error == ECONNRESET || error == EHOSTDOWN || error == ENOPROTOOPT || error == EPROTO;
+}
+
+bool queue_full(int error) {
+  return error == EAGAIN || error == EWOULDBLOCK || error == ENOBUFS || error == ENOMEM;
+}
+
+template <typename Value>
+bool set(int fd, int level, int name, Value value) {
+  return setsockopt(fd, level, name, &value, sizeof value) == 0;
+}
+
+template <typename Value>
+std::optional<Value> get(int fd, int level, int name) {
+  Value value{};
+  socklen_t size = sizeof value;
+  if (getsockopt(fd, level, name, &value, &size) != 0) return std::nullopt;
+  return value;
+}
+
+// The FORCE variants go past the administrator's limit, where we are privileged.
+void ask_for_buffer(int fd, int forced, int plain) {
+  if (!set(fd, SOL_SOCKET, forced, kBufferSize)) set(fd, SOL_SOCKET, plain, kBufferSize);
+}
+
+Error system_error(std::string what) {
+  return {ErrorCode::System, fmt::format("{}: {}", what, std::strerror(errno))};
+}
+
+// Calls `call` again when it was interrupted or met an error that belonged to an earlier datagram.
+template <typename Call>
+auto retried(Call call) {
+  auto result = call();
+  for (int tries = 0; result < 0 && tries < 2 && (errno == EINTR || left_by_another(errno)); ++tries) result = call();
+  return result;
+}
+
+}  // namespace
+
+UdpSocket::~UdpSocket() {
+  if (fd_ >= 0) close(fd_);
+}
+
+Result<UdpSocket> UdpSocket::open(const SocketAddress& local, Offload offload) {
+  UdpSocket made;
+  const int family = local.is_ipv6() ? AF_INET6 : AF_INET;
+  made.fd_ = socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP);
+  const int fd = made.fd_;
+  if (fd < 0) return system_error("cannot open a UDP socket");
+  if (local.is_ipv6()) {
+    set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+    set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE);
+  } else {
+    set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
+  }
+  ask_for_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF);
+  ask_for_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF);
+  set(fd, SOL_SOCKET, SO_RXQ_OVFL, 1);
+  made.offload_.segmentation = offload.segmentation && get<int>(fd, IPPROTO_UDP, UDP_SEGMENT).has_value();
+  made.offload_.coalescing = offload.coalescing && set(fd, IPPROTO_UDP, UDP_GRO, 1);
+  if (bind(fd, local.raw(), local.size()) != 0) {
+    if (errno == EADDRINUSE) {
+      return Error{ErrorCode::System, fmt::format("UDP port {} on {} is in use", local.port(), local.host())};
+    }
+    return system_error(fmt::format("cannot bind a UDP socket to {}", local.to_string()));
+  }
+  return made;
+}
+
+Result<void> UdpSocket::connect(const SocketAddress& peer) {
+  if (::connect(fd_, peer.raw(), peer.size()) == 0) return {};
+  return system_error(fmt::format("no way from {} to {}", local().to_string(), peer.to_string()));
+}
+
+SocketAddress UdpSocket::local() const {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &size);
+  return {reinterpret_cast<const sockaddr*>(&address), size};
+}
+
+Result<std::uint32_t> UdpSocket::path_mtu() const {
+  const auto mtu = local().is_ipv6() ? get<int>(fd_, IPPROTO_IPV6, IPV6_MTU) : get<int>(fd_, IPPROTO_IP, IP_MTU);
+  if (!mtu) return system_error(fmt::format("cannot learn the MTU of the path from {}", local().to_string()));
+  return static_cast<std::uint32_t>(*mtu);
+}
+
+std::uint32_t UdpSocket::receive_buffer() const {
+  return static_cast<std::uint32_t>(std::max(get<int>(fd_, SOL_SOCKET, SO_RCVBUF).value_or(0), 0));
+}
+
+UdpSocket::Sent UdpSocket::send(const SegmentBatch& batch) {
+  if (offload_.segmentation && batch.count > 1) return send_segmented(batch);
+  return send_each(batch);
+}
+
+UdpSocket::Sent UdpSocket::send_segmented(const SegmentBatch& batch) {
+  iovec part{.iov_base = batch.bytes.data(), .iov_len = batch.bytes.size()};
+  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(std::uint16_t))> control{};
+  msghdr message{.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.data(), .msg_controllen = sizeof control};
+  cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_UDP;
+  header->cmsg_type = UDP_SEGMENT;
+  header->cmsg_len = CMSG_LEN(sizeof(std::uint16_t));
+  const auto segment = static_cast<std::uint16_t>(batch.segment);
+  std::memcpy(CMSG_DATA(header), &segment, sizeof segment);
+
+  if (retried([&] { return sendmsg(fd_, &message, MSG_DONTWAIT); }) >= 0) return {.taken = batch.count, .calls = 1};
+  if (queue_full(errno)) return {.calls = 1};
+  if (errno == EIO || errno == EINVAL) {
+    // A device on the path that cannot checksum in hardware, on kernels that then refuse to segment: do without.
+    offload_.segmentation = false;
+    return send_each(batch);
+  }
+  return {.taken = batch.count, .lost = batch.count, .calls = 1};
+}
+
+UdpSocket::Sent UdpSocket::send_each(const SegmentBatch& batch) {
+  std::array<mmsghdr, kMaxSegments> messages;
+  std::array<iovec, kMaxSegments> parts;
+  const std::size_t count = std::min(batch.count, kMaxSegments);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto bytes = batch.bytes.subspan(i * batch.segment);
+    parts[i] = {.iov_base = bytes.data(), .iov_len = std::min(batch.segment, bytes.size())};
+    messages[i] = {};
+    messages[i].msg_hdr.msg_iov = &parts[i];
+    messages[i].msg_hdr.msg_iovlen = 1;
+  }
+  Sent sent;
+  while (sent.taken < count) {
+    const auto left = static_cast<unsigned>(count - sent.taken);
+    const int n = retried([&] { return sendmmsg(fd_, &messages[sent.taken], left, MSG_DONTWAIT); });
+    ++sent.calls;
+    if (n > 0) {
+      sent.taken += static_cast<std::size_t>(n);
+    } else if (queue_full(errno)) {
+      break;
+    } else {  // this one cannot be sent, which says nothing about the next
+      ++sent.taken;
+      ++sent.lost;
+    }
+  }
+  return sent;
+}
+
+bool UdpSocket::send(std::span<const std::byte> header, std::span<const std::byte> body) {
+  std::array<iovec, 2> parts{iovec{.iov_base = const_cast<std::byte*>(header.data()), .iov_len = header.size()},
+                             iovec{.iov_base = const_cast<std::byte*>(body.data()), .iov_len = body.size()}};
+  const msghdr message{.msg_iov = parts.data(), .msg_iovlen = parts.size()};
+  return retried([&] { return sendmsg(fd_, &message, MSG_DONTWAIT); }) >= 0;
+}
+
+UdpSocket::Received UdpSocket::receive(std::span<std::byte> buffer, std::size_t largest,
+                                       std::span<std::span<const std::byte>, kMaxReceived> datagrams) {
+  return offload_.coalescing ? receive_coalesced(buffer, datagrams) : receive_each(buffer, largest, datagrams);
+}
+
+UdpSocket::Received UdpSocket::receive_coalesced(std::span<std::byte> buffer,
+                                                 std::span<std::span<const std::byte>, kMaxReceived> datagrams) {
+  iovec part{.iov_base = buffer.data(), .iov_len = buffer.size()};
+  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(std::uint32_t))> control;
+  msghdr message{.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.data(), .msg_controllen = sizeof control};
+  const ssize_t got = retried([&] { return recvmsg(fd_, &message, MSG_DONTWAIT); });
+  if (got < 0) return {};
+
+  Received received;
+  auto size = static_cast<std::size_t>(got);
+  std::size_t segment = size;
+  for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
+    if (c->cmsg_level == SOL_UDP && c->cmsg_type == UDP_GRO) {
+      int value = 0;
+      std::memcpy(&value, CMSG_DATA(c), sizeof value);
+      if (value > 0) segment = static_cast<std::size_t>(value);
+    } else if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_RXQ_OVFL) {
+      std::memcpy(&received.dropped, CMSG_DATA(c), sizeof received.dropped);
+    }
+  }
+  std::span<const std::byte> rest = buffer.first(size);
+  do {  // an empty datagram is one, too
+    if (received.count == datagrams.size()) {
+      received.overflow = (rest.size() + segment - 1) / segment;
+      break;
+    }
+    const std::size_t n = std::min(segment, rest.size());
+    datagrams[received.count++] = rest.first(n);
+    rest = rest.subspan(n);
+  } while (!rest.empty());
+  return received;
+}
+
+UdpSocket::Received UdpSocket::receive_each(std::span<std::byte> buffer, std::size_t largest,
+                                            std::span<std::span<const std::byte>, kMaxReceived> datagrams) {
+  constexpr std::size_t kMost = 64;
+  constexpr std::size_t kControl = CMSG_SPACE(sizeof(std::uint32_t));
+  const std::size_t stride = (largest + 8 + 7) / 8 * 8;  // one that is too long must not look as if it fitted
+  const std::size_t most = std::min(kMost, buffer.size() / stride);
+  std::array<mmsghdr, kMost> messages;
+  std::array<iovec, kMost> parts;
+  alignas(cmsghdr) std::array<std::array<std::byte, kControl>, kMost> control;
+  for (std::size_t i = 0; i < most; ++i) {
+    parts[i] = {.iov_base = buffer.data() + i * stride, .iov_len = stride};
+    messages[i] = {};
+    messages[i].msg_hdr.msg_iov = &parts[i];
+    messages[i].msg_hdr.msg_iovlen = 1;
+    messages[i].msg_hdr.msg_control = control[i].data();
+    messages[i].msg_hdr.msg_controllen = kControl;
+  }
+  const int got =
+      retried([&] { return recvmmsg(fd_, messages.data(), static_cast<unsigned>(most), MSG_DONTWAIT, nullptr); });
+  if (got <= 0) return {};
+
+  Received received{.count = static_cast<std::size_t>(got)};
+  for (std::size_t i = 0; i < received.count; ++i) datagrams[i] = buffer.subspan(i * stride, messages[i].msg_len);
+  msghdr& last = messages[received.count - 1].msg_hdr;  // the counter only grows
+  if (cmsghdr* c = CMSG_FIRSTHDR(&last); c != nullptr && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_RXQ_OVFL) {
+    std::memcpy(&received.dropped, CMSG_DATA(c), sizeof received.dropped);
+  }
+  return received;
+}
+
+std::optional<std::size_t> UdpSocket::receive(std::span<std::byte> header, std::span<std::byte> body) {
+  std::array<iovec, 2> parts{iovec{.iov_base = header.data(), .iov_len = header.size()},
+                             iovec{.iov_base = body.data(), .iov_len = body.size()}};
+  msghdr message{.msg_iov = parts.data(), .msg_iovlen = parts.size()};
+  const ssize_t got = retried([&] { return recvmsg(fd_, &message, MSG_DONTWAIT | MSG_TRUNC); });
+  if (got < 0) return std::nullopt;
+  return static_cast<std::size_t>(got);
+}
+
+}  // namespace sdr::transport
