@@ -22,8 +22,10 @@ void CtsAnnouncer::announce(const Announcement& announcement) {
 void CtsAnnouncer::handle(const GrantsKnown& message) {
   known_ = std::max(known_, std::min(message.known, posted_));
   described_ = std::max(described_, known_);
-  if (message.wanted && known_ < posted_) {
-    described_ = known_;
+  if (message.wanted && message.known < posted_) {
+    // It has less than it was thought to, when a packet was taken for one of a message not yet sent (receive_queue.hpp,
+    // "late packets"). An old request that comes again costs a datagram.
+    known_ = described_ = message.known;
     next_ = TimePoint::min();
   }
 }

@@ -165,8 +165,8 @@ class QueuePair::Impl {
   }
 
   [[nodiscard]] TimePoint next_timeout() const {
-    return std::min({announcer_.next_timeout(), grants_.next_timeout(), window_.next_timeout(blocked()),
-                     endpoint_->next_event()});
+    return std::min(
+        {announcer_.next_timeout(), grants_.next_timeout(), window_.next_timeout(blocked()), endpoint_->next_event()});
   }
 
   std::size_t poll_channel(std::uint8_t channel, TimePoint now) {
@@ -260,7 +260,8 @@ class QueuePair::Impl {
     if (const auto* cts = std::get_if<sdk::ClearToSend>(&message)) grants_.handle(*cts);
     if (const auto* known = std::get_if<sdk::GrantsKnown>(&message)) announcer_.handle(*known);
     if (const auto* report = std::get_if<sdk::LandingReport>(&message)) window_.handle(*report, now);
-    if (const auto* probe = std::get_if<sdk::LandingProbe>(&message)) reporter_.handle(*probe);
+    if (const auto* probe = std::get_if<sdk::LandingProbe>(&message); probe && endpoint_->facts().local_path)
+      reporter_.handle(*probe);
   }
 
   [[nodiscard]] TimePoint next_injection(bool full, TimePoint now) const {
@@ -476,7 +477,9 @@ TimePoint QueuePair::progress(TimePoint now) {
 TimePoint QueuePair::inject(TimePoint now) {
   return impl_->inject(now);
 }
-TimePoint QueuePair::next_timeout() const { return impl_->next_timeout(); }
+TimePoint QueuePair::next_timeout() const {
+  return impl_->next_timeout();
+}
 std::size_t QueuePair::poll_channel(std::uint8_t channel, TimePoint now) {
   return impl_->poll_channel(channel, now);
 }

@@ -17,8 +17,11 @@ std::string printable(std::string_view text) {
   std::string out(text.substr(0, kLongestText));
   for (char& c : out) {
     const auto byte = static_cast<unsigned char>(c);
-    if (c == '\n') c = ' ';
-    if (byte < 0x20 || byte == 0x7f) c = '?';
+    if (c == '\n') {
+      c = ' ';
+    } else if (byte < 0x20 || byte == 0x7f) {
+      c = '?';
+    }
   }
   return out;
 }
