@@ -70,6 +70,7 @@ struct QueuePairCounters {
   std::uint64_t rejected_packets = 0;  // wrong token, malformed
   std::uint64_t host_drops = 0;        // by this host, for want of socket buffer
   std::uint64_t link_drops = 0;        // by an emulated or simulated link on the way out
+  std::uint64_t controls_received = 0; // well-formed ones, of all layers
   std::uint64_t malformed_controls = 0;
   std::uint64_t send_calls = 0;        // system calls
   std::uint64_t receive_calls = 0;
@@ -153,7 +154,8 @@ class QueuePair {
   // --- control path: unreliable datagrams for the layer above ---
   [[nodiscard]] std::size_t max_control() const;
   bool send_control(std::span<const std::byte> datagram, TimePoint now);
-  // The next datagram; the span is valid until the next call.
+  // The next datagram; the span is valid until the next call. Fetch them after each progress(): the next one drops the
+  // datagram that it finds unfetched.
   std::optional<std::span<const std::byte>> receive_control();
 
   // --- driving ---

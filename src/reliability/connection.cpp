@@ -30,6 +30,8 @@ constexpr int kRoundsPerDrive = 8;
 // wait long behind it.
 constexpr std::uint64_t kBacklogMost = 256 << 10;
 constexpr Duration kBacklogTime = std::chrono::microseconds(200);
+// A driver that calls so much too late was away.
+constexpr Duration kAbsence = std::chrono::seconds(1);
 
 Result<coding::CodeShape> code_shape(const ConnectionOptions& options) {
   const auto k = static_cast<unsigned>(std::max(options.data_chunks, 0));
@@ -115,6 +117,7 @@ class Connection::Impl {
     const TimePoint network = queue_pair_->progress(now);
     take_controls(now);
     if (failure_) return kNever;
+    listen(now);
     queue_pair_->set_rtt(timing_.rtt.smoothed());
     incoming_.drive(timing_, now);
     outgoing_.expire(now);
@@ -123,8 +126,10 @@ class Connection::Impl {
     say(now);
     watch(now);
     if (failure_) return kNever;
-    return std::min({network, injection, queue_pair_->next_timeout(), outgoing_.next_timeout(),
+    expected_ = std::min({network, injection, queue_pair_->next_timeout(), outgoing_.next_timeout(),
                      incoming_.next_timeout(), watch_.next_timeout(waiting()), fail_time()});
+    expected_ = std::max(expected_, now);
+    return expected_;
   }
 
   ConnectionOptions options_;
@@ -190,7 +195,6 @@ class Connection::Impl {
         continue;
       }
       ++controls_received_;
-      watch_.heard(now);
       std::visit([&](const auto& m) { handle(m, now); }, *message);
       if (failure_) return;
     }
@@ -206,11 +210,16 @@ class Connection::Impl {
   void handle(ReportsReader reports, TimePoint now) {
     const reliability::Stamp stamp = reliability::to_stamp(now);
     const reliability::Stamp echoed = reports.header.echo_newest + reports.header.echo_held;
-    if (reports.header.echo_newest != 0 && echoed < stamp)
+    // One sample an echo: a late copy of a report says nothing about the path.
+    if (reports.header.echo_newest > newest_echo_ && reports.header.echo_newest < stamp && echoed < stamp) {
+      newest_echo_ = reports.header.echo_newest;
       timing_.rtt.sample(Duration(static_cast<std::int64_t>(stamp - echoed)));
+    }
     packets_landed_ = std::max(packets_landed_, reports.header.packets_landed);
-    outgoing_.handle(reports.header);
-    while (reports.next(report_)) outgoing_.handle(report_, reports.header.echo);
+    watch_.note_landed(reports.header.packets_landed, reports.header.echo_newest);
+    if (Result<void> taken = outgoing_.handle(reports.header); !taken) return fail(taken.error(), now);
+    while (reports.next(report_))
+      if (Result<void> taken = outgoing_.handle(report_, reports.header.echo); !taken) return fail(taken.error(), now);
   }
 
   // Feeds and injects until pace, window or the transport say stop, or there is nothing to send.
@@ -219,8 +228,10 @@ class Connection::Impl {
     const std::uint64_t packet = queue_pair_->geometry().mtu;
     const std::uint64_t backlog =
         rate.limited() ? std::clamp<std::uint64_t>(rate.bytes_in(kBacklogTime).count, 2 * packet, kBacklogMost) : kBacklogMost;
-    // Into the dark no data: only offers ask whether somebody is there again.
-    const bool dark = watch_.silence(now) > timing_.silent_after() && !outgoing_.idle();
+    // Into the dark no data: only offers ask whether somebody is there again. And none before the RTT is known: a
+    // timeout that guesses it would repeat everything.
+    const bool dark =
+        !timing_.rtt.measured() || (watch_.silence(now) > timing_.silent_after() && !outgoing_.idle());
     TimePoint next = kNever;
     for (int round = 0; round < kRoundsPerDrive; ++round) {
       if (!dark) outgoing_.feed(backlog, timing_, now);
@@ -257,13 +268,24 @@ class Connection::Impl {
     }
   }
 
-  void watch(TimePoint now) {
+  // Whatever came from the peer, a CTS or a late packet too, is a sign of life.
+  void listen(TimePoint now) {
     const QueuePairCounters counters = queue_pair_->counters();
-    if (counters.packets_received != packets_seen_) watch_.heard(now);
-    packets_seen_ = counters.packets_received;
+    const std::uint64_t signs =
+        counters.packets_received + counters.duplicate_packets + counters.late_packets + counters.controls_received;
+    if (signs != signs_of_life_) watch_.heard(now);
+    signs_of_life_ = signs;
+    // Who was not called when he asked for it has not been listening: that is no silence of the peer.
+    const bool absent = expected_ != kNever && now - expected_ > kAbsence;
+    if (waiting() && (!was_waiting_ || absent)) watch_.begin_waiting(now);
+    was_waiting_ = waiting();
+    watch_.note_sent(counters.payload_bytes_sent, now);
+  }
+
+  void watch(TimePoint now) {
     if (waiting() && !was_waiting_) watch_.begin_waiting(now);
     was_waiting_ = waiting();
-    if (watch_.black_hole())
+    if (watch_.black_hole(queue_pair_->geometry().mtu))
       return fail({ErrorCode::PeerUnreachable,
                    fmt::format("the path to {} answers small datagrams but carries no packet of {} bytes payload: choose a "
                                "smaller MTU",
@@ -292,7 +314,9 @@ class Connection::Impl {
   bool connected_ = false;
   bool was_waiting_ = false;
   std::uint64_t packets_landed_ = 0;
-  std::uint64_t packets_seen_ = 0;
+  std::uint64_t signs_of_life_ = 0;
+  reliability::Stamp newest_echo_ = 0;
+  TimePoint expected_ = kNever;  // when progress() asked to be called
   std::uint64_t controls_sent_ = 0;
   std::uint64_t controls_received_ = 0;
   std::uint64_t controls_malformed_ = 0;

@@ -33,7 +33,7 @@ struct Pong {
 // What a transfer carries. `all_sent`: everything of it (parity too) had been sent once when this was written.
 struct Offer {
   std::uint64_t transfer = 0;
-  std::uint64_t write = 0;
+  std::uint64_t write = 0;   // counted without refused ones: it is the number of the receive that the Write fills
   std::uint64_t write_length = 0;
   std::uint64_t offset = 0;  // of the transfer in its Write
   std::optional<std::uint32_t> immediate;

@@ -10,6 +10,8 @@ namespace {
 constexpr std::size_t kMaxEchoes = 16;
 // Announced however large they are: one being filled, one behind it.
 constexpr std::size_t kTransfersAheadAtLeast = 2;
+// Final acknowledgements are repeated so often until the peer says that it has them; it may be gone.
+constexpr int kConfirmations = 8;
 
 }  // namespace
 
@@ -26,9 +28,7 @@ std::optional<ReceiveCompletion> Incoming::poll() {
 }
 
 bool Incoming::active() const {
-  return std::any_of(transfers_.begin(), transfers_.end(), [](const Transfer& transfer) {
-    return transfer.receiver && transfer.receiver->is_offered() && !transfer.done;
-  });
+  return std::any_of(receives_.begin(), receives_.end(), [](const Receive& receive) { return receive.length.has_value(); });
 }
 
 Incoming::Receive* Incoming::find_receive(std::uint64_t number) {
@@ -120,6 +120,7 @@ Result<void> Incoming::handle(OffersReader offers, const Timing& timing, TimePoi
     echoes_.push_back(echo_newest_);
   }
   peer_settled_ = std::max(peer_settled_, offers.header.settled_below);
+  if (peer_settled_ >= first_transfer_) confirm_at_ = kNever;
   peer_rate_ = {static_cast<double>(offers.header.rate_bits)};
   while (const std::optional<Offer> offer = offers.next())
     if (Result<void> taken = take_offer(*offer, receiver_timing(timing), now); !taken) return taken;
@@ -199,7 +200,7 @@ void Incoming::finish(Transfer& transfer) {
   }
 }
 
-void Incoming::retire(TimePoint now) {
+void Incoming::retire(const Timing& timing, TimePoint now) {
   for (auto receive = receives_.begin(); receive != receives_.end() && receive->announced > 0;) {
     if (receive->done < receive->transfers) {
       ++receive;
@@ -214,7 +215,18 @@ void Incoming::retire(TimePoint now) {
     if (transfers_.front().receiver && transfers_.front().receiver->report_due() != kNever) answer_due_ = true;
     transfers_.pop_front();
     ++first_transfer_;
+    confirmations_left_ = kConfirmations;
+    confirm_wait_ = std::clamp(timing.rtt.smoothed() * 5 / 4, kFastestOffer, kSlowestConfirmation);
+    confirm_at_ = peer_settled_ < first_transfer_ ? now + confirm_wait_ : kNever;
   }
+}
+
+// Nobody asks for the last acknowledgement of all once it has come: it is repeated until the peer says so.
+void Incoming::confirm(TimePoint now) {
+  if (now < confirm_at_) return;
+  answer_due_ = true;
+  confirm_wait_ = std::min(confirm_wait_ * 2, kSlowestConfirmation);
+  confirm_at_ = --confirmations_left_ > 0 ? now + confirm_wait_ : kNever;
 }
 
 void Incoming::drive(const Timing& timing, TimePoint now) {
@@ -222,8 +234,9 @@ void Incoming::drive(const Timing& timing, TimePoint now) {
   const ReceiverTiming times = receiver_timing(timing);
   for (Transfer& transfer : transfers_)
     if (!transfer.done && transfer.receiver->is_offered()) look(transfer, times, now);
-  retire(now);
+  retire(timing, now);
   announce();
+  confirm(now);
 }
 
 // --- reporting ---
@@ -262,7 +275,7 @@ bool Incoming::poll_reports(ByteWriter& writer, const Timing& timing, TimePoint 
 }
 
 TimePoint Incoming::next_timeout() const {
-  TimePoint next = answer_due_ ? TimePoint::min() : kNever;
+  TimePoint next = answer_due_ ? TimePoint::min() : confirm_at_;
   for (const Transfer& transfer : transfers_) {
     if (!transfer.receiver) continue;
     next = std::min(next, transfer.done ? transfer.receiver->report_due() : transfer.receiver->next_timeout());

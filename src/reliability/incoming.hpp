@@ -7,7 +7,8 @@
 // late packet can touch the buffer, then missing chunks are decoded in place, then the peer is told.
 //
 // A final acknowledgement can be lost: every report says up to where all transfers are complete, and any offer of a
-// completed transfer is answered. That memory is one number.
+// completed transfer is answered. That memory is one number. With nothing more to come it is said again a few times,
+// until the peer says that it knows.
 //
 // Threads: one. No I/O but through the QueuePair, no clock.
 #pragma once
@@ -35,7 +36,7 @@ class Incoming {
   ReceiveHandle post(std::span<std::byte> buffer);
   std::optional<ReceiveCompletion> poll();
   [[nodiscard]] std::size_t outstanding() const { return receives_.size() + completions_.size(); }
-  // A Write is under way: the peer has offered a transfer that is not complete.
+  // A Write is under way: the peer has offered a part of it, and not all of it is complete.
   [[nodiscard]] bool active() const;
   // The peer knows that everything it sent us is complete.
   [[nodiscard]] bool settled() const { return peer_settled_ >= first_transfer_ && !active(); }
@@ -91,7 +92,8 @@ class Incoming {
   void look(Transfer& transfer, const ReceiverTiming& timing, TimePoint now);
   void close_messages(Transfer& transfer);
   void finish(Transfer& transfer);
-  void retire(TimePoint now);
+  void retire(const Timing& timing, TimePoint now);
+  void confirm(TimePoint now);
   [[nodiscard]] Receive* find_receive(std::uint64_t number);
   [[nodiscard]] ReceiverTiming receiver_timing(const Timing& timing) const;
   void settle_echo(Duration tolerance, TimePoint now);
@@ -116,6 +118,9 @@ class Incoming {
   Stamp echo_settled_ = 0;
   std::deque<Echo> echoes_;           // newer than echo_settled_, oldest first; bounded
   bool answer_due_ = false;
+  TimePoint confirm_at_ = kNever;     // when to repeat our last word, unheard by the peer
+  Duration confirm_wait_{0};
+  int confirmations_left_ = 0;
   Report report_;                     // reused
   ConnectionStatistics totals_;
 };

@@ -74,10 +74,13 @@ bool Outgoing::start_transfer(TimePoint now) {
   const Result<SendHandle> stream = queue_pair_.start_stream(std::nullopt);
   if (!stream) return false;
   const std::uint64_t wanted = shape_.transfers_of(write.data.size());
-  if (write.started == 0) receive_transfers_ = shape_.transfers_of(grant->tag);
+  if (write.started == 0) {
+    receive_transfers_ = shape_.transfers_of(grant->tag);
+    write.receive = next_receive_++;
+  }
   const std::uint64_t length = std::min<std::uint64_t>(shape_.transfer_bytes, write.data.size() - write.started);
   const TransferPlan plan{.transfer = first_transfer_ + transfers_.size(),
-                          .write = write.number,
+                          .write = write.receive,
                           .write_length = write.data.size(),
                           .offset = write.started,
                           .immediate = write.immediate,
@@ -85,6 +88,7 @@ bool Outgoing::start_transfer(TimePoint now) {
                           .chunk_bytes = shape_.chunk_bytes};
   Transfer transfer;
   transfer.sender = std::make_unique<TransferSender>(plan, shape_.rules, shape_.code, executor_);
+  transfer.write = write.number;
   transfer.data = *stream;
   transfers_.push_back(std::move(transfer));
   parity_to_start_ = shape_.rules.coded();
@@ -162,15 +166,27 @@ void Outgoing::expire(TimePoint now) {
 
 // --- what the peer says ---
 
-void Outgoing::handle(const ReportsHeader& header) {
-  for (std::size_t i = 0; i < transfers_.size() && first_transfer_ + i < header.completed_below; ++i)
-    if (transfers_[i].sender && !transfers_[i].sender->done()) transfers_[i].sender->complete();
+Result<void> Outgoing::handle(const ReportsHeader& header) {
+  if (header.completed_below > first_transfer_ + transfers_.size())
+    return Error{ErrorCode::Protocol, fmt::format("the peer claims to hold {} transfers, of which {} have been started",
+                                                  header.completed_below, first_transfer_ + transfers_.size())};
+  for (std::size_t i = 0; i < transfers_.size() && first_transfer_ + i < header.completed_below; ++i) {
+    TransferSender* sender = transfers_[i].sender.get();
+    if (sender == nullptr || sender->done()) continue;
+    if (!sender->may_be_complete())
+      return Error{ErrorCode::Protocol, fmt::format("the peer claims to hold all of transfer {}, which has not been sent",
+                                                    first_transfer_ + i)};
+    sender->complete();
+  }
+  // With nothing open no offers go out: a peer that repeats its last word has not heard that it came.
+  if (transfers_.empty()) news_for_peer_ = true;
+  return {};
 }
 
-void Outgoing::handle(const Report& report, Stamp echo) {
-  if (report.transfer < first_transfer_ || report.transfer - first_transfer_ >= transfers_.size()) return;
+Result<void> Outgoing::handle(const Report& report, Stamp echo) {
+  if (report.transfer < first_transfer_ || report.transfer - first_transfer_ >= transfers_.size()) return {};
   Transfer& transfer = transfers_[report.transfer - first_transfer_];
-  if (transfer.sender) transfer.sender->handle(report, echo);
+  return transfer.sender ? transfer.sender->handle(report, echo) : Result<void>();
 }
 
 // --- booking ---
@@ -184,7 +200,7 @@ void Outgoing::note_progress(TimePoint now) {
     if (!transfer.sender || transfer.ended) continue;
     if (!transfer.data_out && transfer.sender->data_handed_out() && queue_pair_.sent(transfer.data)) {
       transfer.data_out = true;
-      if (Write* write = find_write(transfer.sender->plan().write)) write->data_out = now;
+      if (Write* write = find_write(transfer.write)) write->data_out = now;
     }
     if (!transfer.all_sent && !transfer.sender->fresh_left() && sent(transfer)) {
       transfer.all_sent = true;
@@ -195,7 +211,7 @@ void Outgoing::note_progress(TimePoint now) {
       (void)queue_pair_.end_stream(transfer.data);
       if (transfer.parity) (void)queue_pair_.end_stream(*transfer.parity);
       transfer.ended = true;
-      if (Write* write = find_write(transfer.sender->plan().write)) --write->transfers_open;
+      if (Write* write = find_write(transfer.write)) --write->transfers_open;
       transfer.sender.reset();
     }
   }

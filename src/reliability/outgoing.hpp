@@ -53,8 +53,9 @@ class Outgoing {
   [[nodiscard]] std::size_t outstanding() const { return writes_.size() + completions_.size(); }
   [[nodiscard]] bool idle() const { return writes_.empty(); }
 
-  void handle(const ReportsHeader& header);
-  void handle(const Report& report, Stamp echo);
+  // Protocol: the peer claims to hold what has not been sent.
+  Result<void> handle(const ReportsHeader& header);
+  Result<void> handle(const Report& report, Stamp echo);
   // Feeds the QueuePair until its backlog is `backlog` bytes deep, or nothing is to be sent now.
   void feed(std::uint64_t backlog, const Timing& timing, TimePoint now);
   void expire(TimePoint now);
@@ -73,6 +74,7 @@ class Outgoing {
  private:
   struct Write {
     std::uint64_t number = 0;
+    std::uint64_t receive = 0;           // the peer's that it fills, once started; a refused Write fills none
     std::span<const std::byte> data;
     std::optional<std::uint32_t> immediate;
     std::uint64_t started = 0;           // bytes cut into transfers so far
@@ -83,6 +85,7 @@ class Outgoing {
   };
   struct Transfer {
     std::unique_ptr<TransferSender> sender;  // null for one that is passed over
+    std::uint64_t write = 0;             // the number of its Write
     SendHandle data;
     std::optional<SendHandle> parity;
     bool data_out = false;
@@ -114,6 +117,7 @@ class Outgoing {
   std::deque<Transfer> transfers_;       // started and not finished; the first has number first_transfer_
   std::deque<WriteCompletion> completions_;
   std::uint64_t next_write_ = 0;
+  std::uint64_t next_receive_ = 0;       // of the peer, to be filled
   std::uint64_t first_transfer_ = 0;
   std::uint64_t messages_to_pass_ = 0;   // of the peer's receive, behind the end of the Write
   std::uint64_t receive_transfers_ = 0;  // of the peer's receive that the Write being cut meets

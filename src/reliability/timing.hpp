@@ -13,6 +13,7 @@ namespace sdr::reliability {
 
 inline constexpr Duration kFastestOffer = std::chrono::milliseconds(1);
 inline constexpr Duration kSlowestOffer = std::chrono::milliseconds(250);
+inline constexpr Duration kSlowestConfirmation = std::chrono::seconds(1);
 inline constexpr Duration kLeastTolerance = std::chrono::microseconds(100);
 inline constexpr Duration kLeastRto = std::chrono::milliseconds(1);
 // Nothing heard for this many RTTs: send no data into the dark, only ask.

@@ -1,5 +1,7 @@
 #include "reliability/transfer_sender.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 
@@ -101,11 +103,15 @@ void TransferSender::queue_repair(std::uint32_t chunk) {
     repairs_.push_back({chunk, 1});
 }
 
-void TransferSender::handle(const Report& report, Stamp echo) {
-  if (done_) return;
+Result<void> TransferSender::handle(const Report& report, Stamp echo) {
+  if (done_) return {};
+  if (report.base > next_data_ || (report.complete && !may_be_complete()))
+    return Error{ErrorCode::Protocol,
+                 fmt::format("the peer claims to hold {} chunks of transfer {}, of which {} of {} have been sent",
+                             report.complete ? chunks_ : report.base, plan_.transfer, next_data_, chunks_)};
   if (report.complete) {
     complete();
-    return;
+    return {};
   }
   hold(0, report.base);
   std::uint32_t at = report.base;
@@ -114,9 +120,10 @@ void TransferSender::handle(const Report& report, Stamp echo) {
     at = range.first + range.count;
   }
   hold(at, report.horizon);
-  if (!rules_.resends_on_report()) return;
+  if (!rules_.resends_on_report()) return {};
   for (const ChunkRange& range : report.missing)
     for (std::uint32_t c = range.first; c < range.first + range.count && c < chunks_; ++c) want(c, echo);
+  return {};
 }
 
 void TransferSender::complete() {

@@ -29,7 +29,7 @@ namespace sdr::reliability {
 
 struct TransferPlan {
   std::uint64_t transfer = 0;
-  std::uint64_t write = 0;
+  std::uint64_t write = 0;   // as in its offer
   std::uint64_t write_length = 0;
   std::uint64_t offset = 0;  // in the Write
   std::optional<std::uint32_t> immediate;
@@ -54,7 +54,10 @@ class TransferSender {
   void sent(const Extent& extent, bool repair, TimePoint leaves, Duration rto);
   [[nodiscard]] std::span<const std::byte> bytes(const Extent& extent) const;
 
-  void handle(const Report& report, Stamp echo);
+  // Protocol: it claims chunks that have not been sent.
+  Result<void> handle(const Report& report, Stamp echo);
+  // Whether the peer can hold everything: parity goes after the data, and restores no more than was sent.
+  [[nodiscard]] bool may_be_complete() const { return next_data_ == chunks_; }
   void complete();
   // Moves chunks whose timeout has run out to the repairs.
   void expire(TimePoint now);

@@ -210,6 +210,7 @@ class QueuePair::Impl {
         ++malformed_controls_;
         continue;
       }
+      ++controls_received_;
       if (const auto* upper = std::get_if<sdk::UpperDatagram>(&*message)) {
         upper_ = upper->body;
         return true;
@@ -238,6 +239,7 @@ class QueuePair::Impl {
   QueuePairGeometry geometry_;
   Duration rtt_;
   std::uint64_t overhead_;
+  std::uint64_t controls_received_ = 0;
   std::uint64_t malformed_controls_ = 0;
   bool progress_owns_channels_ = true;
 
@@ -253,6 +255,7 @@ class QueuePair::Impl {
 
   void take_controls(TimePoint now) {
     last_now_ = now;
+    upper_.reset();  // one that nobody fetched must not hold up the CTS behind it: it is lost, as any may be
     next_upper(now);
   }
 
@@ -363,6 +366,7 @@ QueuePairCounters QueuePair::counters() const {
   out.rejected_packets = endpoint.dropped_wrong_token + endpoint.dropped_malformed;
   out.host_drops = endpoint.dropped_by_host;
   out.link_drops = endpoint.dropped_by_link;
+  out.controls_received = impl_->controls_received_;
   out.malformed_controls = impl_->malformed_controls_;
   out.send_calls = endpoint.send_calls;
   out.receive_calls = endpoint.receive_calls;

@@ -24,12 +24,14 @@ std::span<std::byte> hot_buffer() {
   return buffer;
 }
 
-// How much payload certainly fits what the kernel counts in whole buffers: for each datagram a slab of the next power
-// of two above payload, headers and the kernel's own tail (320 bytes), and a descriptor of 256. Coalesced datagrams
-// share theirs and take less.
+// How much payload fits a receive buffer in which the kernel counts whole allocations: for each datagram a slab of the
+// next power of two above payload, headers and the kernel's own tail (320 bytes), and a descriptor of 256. On loopback
+// this is exact to the packet (coalesced datagrams share theirs and take less). A quarter is held back, because the
+// kernel may keep what was read on the account until that much has gathered (net/ipv4/udp.c, udp_rmem_release).
 std::uint32_t usable_receive_buffer(std::uint32_t limit, std::uint16_t payload) {
-  const std::uint64_t slab = std::bit_ceil(std::uint64_t{payload} + kHeaderSize + 128 + 320);
-  return static_cast<std::uint32_t>(std::uint64_t{limit} * payload / (slab + 256));
+  const std::size_t slab = std::bit_ceil(payload + kHeaderSize + 128 + 320);
+  const std::size_t packets = std::size_t{limit} / 4 * 3 / (slab + 256);
+  return static_cast<std::uint32_t>(packets * payload);
 }
 
 }  // namespace

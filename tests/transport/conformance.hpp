@@ -9,10 +9,11 @@
 // all.
 #pragma once
 
-#include <chrono>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <ostream>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,6 +59,13 @@ struct NetworkFactory {
 
 inline void PrintTo(const NetworkFactory& factory, std::ostream* out) {
   *out << factory.name;
+}
+
+// Of randomised tests: the environment's SDR_TEST_SEED to repeat a run, otherwise another each time.
+inline std::uint32_t test_seed() {
+  if (const char* given = std::getenv("SDR_TEST_SEED"))
+    return static_cast<std::uint32_t>(std::strtoul(given, nullptr, 0));
+  return std::random_device{}();
 }
 
 inline std::vector<NetworkFactory>& network_factories() {

@@ -5,9 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <map>
-#include <numeric>
+#include <array>
 #include <random>
 #include <tuple>
 
@@ -24,12 +22,6 @@ using core::SlotIndex;
 
 constexpr std::byte kCanary{0xC5};
 constexpr Duration kPatience = std::chrono::seconds(20);  // of real networks; spent only by a test that fails
-
-std::uint32_t test_seed() {
-  if (const char* given = std::getenv("SDR_TEST_SEED"))
-    return static_cast<std::uint32_t>(std::strtoul(given, nullptr, 0));
-  return std::random_device{}();
-}
 
 // Bytes that differ from each other, from those of other seeds and from the canary.
 std::vector<std::byte> pattern(std::size_t size, std::uint32_t seed) {

@@ -55,6 +55,8 @@ class UdpNetwork final : public Network {
     return true;
   }
 
+  void close_b() { b_.reset(); }
+
  private:
   UdpNetwork(const UdpOptions& a, const UdpOptions& b) : device_a_(a), device_(b) {}
   void watch(int fd) { watched_.push_back({.fd = fd, .events = POLLIN, .revents = 0}); }

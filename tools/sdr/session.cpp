@@ -33,8 +33,7 @@ Result<T> get(const Json& message, std::string_view field, std::string_view kind
   const auto at = message.find(field);
   if (at == message.end()) return protocol(fmt::format("the peer's message has no field \"{}\"", field));
   if (!accepts(*at)) {
-    return protocol(
-        fmt::format("the field \"{}\" of the peer's message is {}, not {}", field, printable(at->dump()), kind));
+    return protocol(fmt::format("the field \"{}\" of the peer's message is of type {}, not {}", field, at->type_name(), kind));
   }
   return at->template get<T>();
 }

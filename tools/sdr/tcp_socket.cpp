@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -38,7 +39,12 @@ SocketAddress name_of(int fd, int (*get)(int, sockaddr*, socklen_t*)) {
   sockaddr_storage storage{};
   socklen_t size = sizeof storage;
   if (get(fd, reinterpret_cast<sockaddr*>(&storage), &size) != 0) return {};
-  return {reinterpret_cast<const sockaddr*>(&storage), size};
+  const SocketAddress address(reinterpret_cast<const sockaddr*>(&storage), size);
+  // A listener on [::] takes IPv4 connections as ::ffff:192.0.2.7. Both ends are to call them by the same name.
+  const auto bytes = address.address_bytes();
+  constexpr std::array<std::byte, 12> kMapped{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, std::byte{0xff}, std::byte{0xff}}};
+  if (!address.is_ipv6() || !std::equal(kMapped.begin(), kMapped.end(), bytes.begin())) return address;
+  return {bytes.last(4), address.port()};
 }
 
 int new_socket(const SocketAddress& like) {

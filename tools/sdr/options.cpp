@@ -1,0 +1,161 @@
+#include "sdr/options.hpp"
+
+#include <fmt/core.h>
+
+#include <array>
+#include <bit>
+#include <charconv>
+
+#include "sdr/tcp_socket.hpp"
+#include "simulation/link_spec.hpp"
+
+namespace sdr::cli {
+namespace {
+
+// The largest chunk that makes sense to name: what 18 bits of packet offset address.
+constexpr std::uint32_t kMaxChunkPackets = 1U << 18;
+
+template <typename Parse>
+CLI::Validator check_with(std::string name, Parse parse) {
+  return CLI::Validator(
+      [parse](std::string& text) {
+        const auto parsed = parse(text);
+        return parsed ? std::string() : parsed.error().message;
+      },
+      std::move(name));
+}
+
+bool parse_whole(std::string_view text, unsigned& value) {
+  const auto [stop, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return code == std::errc() && stop == text.data() + text.size() && !text.empty();
+}
+
+// "16p" -> 16; nothing when the text is not of that kind.
+std::optional<unsigned> packets_of(std::string_view text) {
+  unsigned packets = 0;
+  if (!text.ends_with('p') || !parse_whole(text.substr(0, text.size() - 1), packets)) return std::nullopt;
+  return packets;
+}
+
+Result<void> check_chunk_text(std::string_view text) {
+  if (text == "auto" || packets_of(text)) return {};
+  const Result<Bytes> bytes = parse_bytes(text);
+  if (!bytes) {
+    return Error{ErrorCode::InvalidArgument,
+                 fmt::format("chunk \"{}\" is neither a size (64KiB) nor a number of packets (16p) nor auto", text)};
+  }
+  return {};
+}
+
+Result<void> check_mtu_text(std::string_view text) {
+  if (text == "auto") return {};
+  const Result<Bytes> bytes = parse_bytes(text);
+  if (bytes && bytes->count >= 64 && bytes->count <= 65488 && bytes->count % 8 == 0) return {};
+  return Error{ErrorCode::InvalidArgument,
+               fmt::format("MTU \"{}\" is neither auto nor a multiple of 8 from 64 to 65488 bytes", text)};
+}
+
+Error no_such_scheme(std::string_view text, bool with_none) {
+  return {ErrorCode::InvalidArgument,
+          fmt::format("unknown scheme \"{}\"; there are {}sr-rto, sr-nack, ec-xor, ec-rs, the last two also with their "
+                      "data and parity chunks (ec-rs:32:8)",
+                      text, with_none ? "none, " : "")};
+}
+
+}  // namespace
+
+CLI::Validator size_text() { return check_with("SIZE", [](const std::string& t) { return parse_bytes(t); }); }
+CLI::Validator rate_text() { return check_with("RATE", [](const std::string& t) { return parse_bandwidth(t); }); }
+CLI::Validator duration_text() { return check_with("TIME", [](const std::string& t) { return parse_duration(t); }); }
+CLI::Validator endpoint_text(bool any_port) {
+  return check_with("ADDR:PORT", [any_port](const std::string& t) -> Result<void> {
+    const Result<SocketAddress> parsed = parse_endpoint(t, any_port);
+    if (!parsed && parsed.error().code == ErrorCode::InvalidArgument) return parsed.error();
+    return {};  // a name that does not resolve is no wrong usage
+  });
+}
+
+void add_device_options(CLI::App& app, PathOptions& options) {
+  app.add_option("--transport", options.transport, "How packets travel (udp)")->check(CLI::IsMember({"udp"}));
+  app.add_option("--device", options.device,
+                 "Address or interface for the data; by default the one that reaches the peer");
+}
+
+void add_path_options(CLI::App& app, PathOptions& options, bool with_scheme_none) {
+  const auto scheme = [with_scheme_none](const std::string& t) { return parse_scheme_choice(t, with_scheme_none); };
+  app.add_option("--scheme", options.scheme,
+                 with_scheme_none ? "none (bare SDK), sr-rto, sr-nack, ec-xor, ec-rs, ec-rs:32:8"
+                                  : "sr-rto, sr-nack, ec-xor, ec-rs, ec-rs:32:8")
+      ->check(check_with("SCHEME", scheme))
+      ->capture_default_str();
+  app.add_option("--k", options.k, "Data chunks of an erasure-coded submessage (default 32)")->check(CLI::Range(1, 255));
+  app.add_option("--m", options.m, "Parity chunks of an erasure-coded submessage (default 8)")->check(CLI::Range(1, 255));
+  app.add_option("--rate", options.rate, "Rate of the path, such as 1Gbit; needed when it leaves this machine")
+      ->check(rate_text());
+  app.add_option("--link", options.link, "Emulate a link on the way: rtt=25ms,rate=1Gbit,loss=1e-3,burst=4,...")
+      ->check(check_with("LINK", [](const std::string& t) { return simulation::LinkSpec::parse(t); }));
+  app.add_option("--mtu", options.mtu, "Payload of a packet in bytes, or auto: what the path carries")
+      ->check(check_with("SIZE", check_mtu_text))
+      ->capture_default_str();
+  app.add_option("--chunk", options.chunk, "Chunk: a size, a number of packets (16p), or auto (4p)")
+      ->check(check_with("SIZE", check_chunk_text))
+      ->capture_default_str();
+  app.add_option("--channels", options.channels, "UDP sockets that the packets are spread over")
+      ->check(CLI::Range(1U, kMaxChannels))
+      ->capture_default_str();
+  app.add_option("--timeout", options.timeout, "Give up when the peer was silent for this long")
+      ->check(duration_text())
+      ->capture_default_str();
+  add_device_options(app, options);
+}
+
+std::string SchemeChoice::text() const {
+  if (!scheme) return "none";
+  if (!coded()) return std::string(to_string(*scheme));
+  return fmt::format("{}:{}:{}", to_string(*scheme), data_chunks, parity_chunks);
+}
+
+Result<SchemeChoice> parse_scheme_choice(std::string_view text, bool with_none) {
+  SchemeChoice choice;
+  if (text == "none" && with_none) return choice;
+  const std::size_t colon = text.find(':');
+  const Result<Scheme> scheme = parse_scheme(text.substr(0, colon));
+  if (!scheme) return no_such_scheme(text, with_none);
+  choice.scheme = *scheme;
+  if (colon == std::string_view::npos) return choice;
+  const std::string_view numbers = text.substr(colon + 1);
+  const std::size_t second = numbers.find(':');
+  unsigned k = 0;
+  unsigned m = 0;
+  if (!choice.coded() || second == std::string_view::npos || !parse_whole(numbers.substr(0, second), k) ||
+      !parse_whole(numbers.substr(second + 1), m)) {
+    return no_such_scheme(text, with_none);
+  }
+  if (k < 1 || k > 255 || m < 1 || m > 255) {
+    return Error{ErrorCode::InvalidArgument,
+                 fmt::format("scheme \"{}\": data and parity chunks are from 1 to 255", text)};
+  }
+  choice.data_chunks = static_cast<int>(k);
+  choice.parity_chunks = static_cast<int>(m);
+  return choice;
+}
+
+Result<std::uint32_t> packets_per_chunk(std::string_view text, std::uint32_t mtu) {
+  if (text == "auto") return kDefaultChunkPackets;
+  if (Result<void> valid = check_chunk_text(text); !valid) return valid.error();
+  const std::optional<unsigned> packets = packets_of(text);
+  const std::uint64_t bytes = packets ? std::uint64_t{*packets} * mtu : parse_bytes(text)->count;
+  const std::uint64_t whole = std::max<std::uint64_t>(1, bytes / mtu);
+  if (bytes == whole * mtu && std::has_single_bit(whole) && whole <= kMaxChunkPackets) {
+    return static_cast<std::uint32_t>(whole);
+  }
+  const std::uint64_t below = std::min<std::uint64_t>(std::bit_floor(whole), kMaxChunkPackets);
+  const std::uint64_t above = std::min<std::uint64_t>(below * 2, kMaxChunkPackets);
+  const std::string shown = packets ? fmt::format("{} packets", *packets) : fmt::format("{} bytes", bytes);
+  return Error{ErrorCode::InvalidArgument,
+               fmt::format("chunk size {} is not a power-of-two multiple of the MTU {}; the nearest are {} ({}p) and {} "
+                           "({}p)",
+                           shown, mtu, below * mtu, below, above * mtu, above)};
+}
+
+}  // namespace sdr::cli

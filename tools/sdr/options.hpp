@@ -1,0 +1,64 @@
+// Options that several subcommands share, as texts from the command line, and how each is read.
+//
+// CLI11 checks every text while it parses (wrong usage: exit code 2), so that the read_...() functions find only good
+// ones; what depends on the peer or the path is decided later, in path.hpp.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "sdr/connection.hpp"
+#include "sdr/result.hpp"
+#include "sdr/units.hpp"
+
+namespace sdr::cli {
+
+// How bytes are to get there.
+struct PathOptions {
+  std::string transport = "udp";
+  std::string device;         // address or interface; empty: the one that the session's TCP connection took
+  std::string link;
+  std::string rate;           // empty: see path.hpp
+  std::string mtu = "auto";   // payload bytes of a packet
+  std::string chunk = "auto"; // bytes, "16p", or auto: kDefaultChunkPackets
+  unsigned channels = 1;
+  std::string scheme = "sr-nack";  // perhaps with ":k:m"
+  unsigned k = 0;             // 0: as in the scheme
+  unsigned m = 0;
+  std::string timeout = "10s";
+};
+
+inline constexpr std::uint32_t kDefaultChunkPackets = 4;
+inline constexpr unsigned kMaxChannels = 64;
+
+// The options of the side that decides (the client, the sender).
+void add_path_options(CLI::App& app, PathOptions& options, bool with_scheme_none);
+// --transport and --device, all there is for the side that follows.
+void add_device_options(CLI::App& app, PathOptions& options);
+
+// Checks for CLI::Option::check().
+CLI::Validator size_text();
+CLI::Validator rate_text();
+CLI::Validator duration_text();
+CLI::Validator endpoint_text(bool any_port);
+
+// A scheme as it is written: "none", "sr-rto", "sr-nack", "ec-xor", "ec-rs", the erasure codes also as "ec-rs:32:8".
+struct SchemeChoice {
+  std::optional<Scheme> scheme;  // nothing: "none", the bare SDK
+  int data_chunks = 32;
+  int parity_chunks = 8;
+
+  [[nodiscard]] bool coded() const { return scheme == Scheme::EcXor || scheme == Scheme::EcRs; }
+  // "ec-rs:32:8", "sr-nack", "none".
+  [[nodiscard]] std::string text() const;
+};
+// `with_none` says whether "none" will do.
+Result<SchemeChoice> parse_scheme_choice(std::string_view text, bool with_none);
+
+// How many packets make a chunk of `text` ("auto", "64KiB", "16p") at this MTU; InvalidArgument names the nearest
+// sizes that are possible.
+Result<std::uint32_t> packets_per_chunk(std::string_view text, std::uint32_t mtu);
+
+}  // namespace sdr::cli

@@ -1,0 +1,184 @@
+#include "sdr/path.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "sdr/driver.hpp"
+#include "transport/transport.hpp"
+
+namespace sdr::cli {
+namespace {
+
+// A peer can ask for no more patience than this.
+constexpr Duration kLongestTimeout = std::chrono::hours(24);
+
+Error invalid(std::string message) {
+  return {ErrorCode::InvalidArgument, std::move(message)};
+}
+
+std::string device_name(const PathOptions& options, const Session& session) {
+  if (options.device.starts_with(options.transport)) return options.device;
+  return options.transport + ":" + (options.device.empty() ? session.local().host() : options.device);
+}
+
+}  // namespace
+
+Result<Path> Path::choose(const PathOptions& options, const Session& session) {
+  Path path;
+  const Result<SchemeChoice> scheme = parse_scheme_choice(options.scheme, true);
+  if (!scheme) return scheme.error();
+  path.scheme_ = *scheme;
+  if (options.k != 0) path.scheme_.data_chunks = static_cast<int>(options.k);
+  if (options.m != 0) path.scheme_.parity_chunks = static_cast<int>(options.m);
+  path.channels_ = options.channels;
+  path.chunk_ = options.chunk;
+
+  const Result<Duration> timeout = parse_duration(options.timeout);
+  if (!timeout) return timeout.error();
+  if (*timeout <= Duration(0)) return invalid(fmt::format("timeout {} is not above zero", options.timeout));
+  path.timeout_ = std::min(*timeout, kLongestTimeout);
+
+  path.link_ = options.link;
+  const Result<simulation::LinkSpec> link = simulation::LinkSpec::parse(options.link);
+  if (!link) return link.error();
+  path.link_spec_ = *link;
+  path.rate_ = link->rate;
+  if (!options.rate.empty()) {
+    const Result<Bandwidth> rate = parse_bandwidth(options.rate);
+    if (!rate) return rate.error();
+    path.rate_ = *rate;
+  } else if (!path.rate_.limited() && !session.same_machine()) {
+    return invalid(fmt::format("--rate is needed towards {}: the path leaves this machine, and packets sent faster than "
+                               "its slowest part are lost; give that part's rate, such as --rate 1Gbit",
+                               session.peer().host()));
+  }
+
+  if (Result<void> opened = path.open(options, session, 0, false); !opened) return opened.error();
+  path.mtu_given_ = options.mtu != "auto";
+  if (path.mtu_given_) {
+    const Result<Bytes> mtu = parse_bytes(options.mtu);
+    if (!mtu) return mtu.error();
+    if (Result<void> fits = path.set_mtu(static_cast<std::uint32_t>(mtu->count)); !fits) return fits.error();
+  } else {
+    const Result<std::uint16_t> mtu = path.device_->max_payload(session.peer().host());
+    if (!mtu) return mtu.error();
+    if (Result<void> fits = path.set_mtu(*mtu); !fits) return fits.error();
+  }
+  return path;
+}
+
+Result<Path> Path::accept(const Json& from_peer, const Session& session, const PathOptions& device,
+                          std::uint16_t base_port) {
+  const auto scheme = get_text(from_peer, "scheme");
+  const auto mtu = get_number(from_peer, "mtu");
+  const auto mtu_given = get_flag(from_peer, "mtu_given");
+  const auto chunk = get_text(from_peer, "chunk");
+  const auto channels = get_number(from_peer, "channels");
+  const auto link = get_text(from_peer, "link");
+  const auto rate = get_real(from_peer, "rate_bits_per_second");
+  const auto timeout = get_number(from_peer, "timeout_ns");
+  if (!scheme) return scheme.error();
+  if (!mtu) return mtu.error();
+  if (!mtu_given) return mtu_given.error();
+  if (!chunk) return chunk.error();
+  if (!channels) return channels.error();
+  if (!link) return link.error();
+  if (!rate) return rate.error();
+  if (!timeout) return timeout.error();
+  if (*channels < 1 || *channels > kMaxChannels) {
+    return invalid(fmt::format("{} channels: from 1 to {} are possible", *channels, kMaxChannels));
+  }
+  if (!(*rate >= 0 && *rate <= 1e15)) return invalid(fmt::format("rate {} bit/s is not from 0 to 1e15", *rate));
+
+  Path path;
+  const Result<SchemeChoice> choice = parse_scheme_choice(*scheme, true);
+  if (!choice) return choice.error();
+  path.scheme_ = *choice;
+  path.mtu_given_ = *mtu_given;
+  path.chunk_ = *chunk;
+  path.channels_ = static_cast<unsigned>(*channels);
+  path.link_ = *link;
+  const Result<simulation::LinkSpec> spec = simulation::LinkSpec::parse(*link);
+  if (!spec) return spec.error();
+  path.link_spec_ = *spec;
+  path.rate_ = Bandwidth{*rate};
+  path.timeout_ = Duration(static_cast<std::int64_t>(
+      std::clamp<std::uint64_t>(*timeout, 1, static_cast<std::uint64_t>(kLongestTimeout.count()))));
+  if (Result<void> opened = path.open(device, session, base_port, true); !opened) return opened.error();
+
+  const Result<std::uint16_t> most = path.device_->max_payload(session.peer().host());
+  if (!most) return most.error();
+  std::uint64_t agreed = *mtu;
+  if (!path.mtu_given_) agreed = std::min<std::uint64_t>(agreed, *most);
+  if (agreed > UINT16_MAX) return invalid(fmt::format("MTU {} is more than {}", agreed, UINT16_MAX));
+  if (Result<void> fits = path.set_mtu(static_cast<std::uint32_t>(agreed)); !fits) return fits.error();
+  return path;
+}
+
+Json Path::to_json() const {
+  return {{"scheme", scheme_.text()},
+          {"mtu", mtu_},
+          {"mtu_given", mtu_given_},
+          {"chunk", chunk_},
+          {"channels", channels_},
+          {"link", link_},
+          {"rate_bits_per_second", rate_.bits_per_second},
+          {"timeout_ns", static_cast<std::uint64_t>(timeout_.count())}};
+}
+
+Result<void> Path::adopt(const Json& answer) {
+  const Result<std::uint64_t> mtu = get_number(answer, "mtu");
+  if (!mtu) return mtu.error();
+  if (*mtu > mtu_) {
+    return Error{ErrorCode::Protocol, fmt::format("the peer answers with MTU {} when offered {}", *mtu, mtu_)};
+  }
+  return set_mtu(static_cast<std::uint32_t>(*mtu));
+}
+
+ConnectionOptions Path::connection_options() const {
+  ConnectionOptions options;
+  options.scheme = scheme_.scheme.value_or(options.scheme);
+  options.data_chunks = scheme_.data_chunks;
+  options.parity_chunks = scheme_.parity_chunks;
+  options.queue_pair = queue_pair_options();
+  options.peer_timeout = timeout_;
+  return options;
+}
+
+QueuePairOptions Path::queue_pair_options() const {
+  QueuePairOptions options;
+  options.mtu = Bytes{mtu_};
+  options.packets_per_chunk = chunk_packets_;
+  options.channels = static_cast<std::uint8_t>(channels_);
+  options.rate = rate_;
+  options.token = Driver::random_token();
+  if (emulated()) options.initial_rtt = std::max(Duration(link_spec_.rtt), Duration(std::chrono::milliseconds(1)));
+  return options;
+}
+
+Result<void> Path::open(const PathOptions& where, const Session& session, std::uint16_t base_port, bool far_end) {
+  auto device = open_device(device_name(where, session),
+                            {.link = link_, .link_far_end = far_end, .base_port = base_port});
+  if (!device) return device.error();
+  device_ = std::move(device).value();
+  return {};
+}
+
+Result<void> Path::set_mtu(std::uint32_t mtu) {
+  if (mtu < 64 || mtu % 8 != 0) return invalid(fmt::format("MTU {} is not a multiple of 8 from 64 on", mtu));
+  const Result<std::uint32_t> packets = packets_per_chunk(chunk_, mtu);
+  if (!packets) return packets.error();
+  mtu_ = mtu;
+  chunk_packets_ = *packets;
+  return {};
+}
+
+Result<void> check_command(const Json& hello, std::string_view expected) {
+  const Result<std::string> command = get_text(hello, "command");
+  if (!command) return command.error();
+  if (*command == expected) return {};
+  return Error{ErrorCode::Mismatch, fmt::format("this end runs sdr {}, the peer sdr {}", expected, printable(*command))};
+}
+
+}  // namespace sdr::cli

@@ -1,0 +1,75 @@
+// Path: what both ends must have alike before a QueuePair or Connection is made, and the words in which they agree.
+//
+//   client                                       server
+//   Path::choose(options, session)
+//   hello {"command": ..., "path": {...}}  ->    Path::accept(hello["path"], session, ...)
+//   adopt(answer)                          <-    {"mtu": ..., ...}
+//   connect_over(session, connection)     <->    connect_over(session, connection)      (session.hpp)
+//
+// The client decides everything but the MTU, which is the smaller of what the two ends can see of the path.
+//
+// Threads: one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "sdr/connection.hpp"
+#include "sdr/device.hpp"
+#include "sdr/options.hpp"
+#include "sdr/report.hpp"
+#include "sdr/result.hpp"
+#include "sdr/session.hpp"
+#include "simulation/link_spec.hpp"
+
+namespace sdr::cli {
+
+class Path {
+ public:
+  // The client's side: reads the options and looks at the path. InvalidArgument when --rate is needed and missing.
+  static Result<Path> choose(const PathOptions& options, const Session& session);
+  // The server's side: `from_peer` is the client's "path", `device` as in PathOptions, UDP ports as in DeviceOptions.
+  // Takes the smaller MTU. Errors are for the client too: send them with Session::send_error().
+  static Result<Path> accept(const Json& from_peer, const Session& session, const PathOptions& device,
+                             std::uint16_t base_port);
+
+  // What the client says in its hello, and what the server answers.
+  [[nodiscard]] Json to_json() const;
+  // The client takes the server's answer.
+  Result<void> adopt(const Json& answer);
+
+  [[nodiscard]] const DevicePtr& device() const { return device_; }
+  [[nodiscard]] const SchemeChoice& scheme() const { return scheme_; }
+  // A random token included: call it once for each Connection or QueuePair. The scheme must not be "none".
+  [[nodiscard]] ConnectionOptions connection_options() const;
+  [[nodiscard]] QueuePairOptions queue_pair_options() const;
+
+  [[nodiscard]] std::uint32_t mtu() const { return mtu_; }
+  [[nodiscard]] std::uint32_t chunk_packets() const { return chunk_packets_; }
+  [[nodiscard]] Bandwidth rate() const { return rate_; }  // zero: not limited
+  [[nodiscard]] bool emulated() const { return !link_.empty(); }
+  [[nodiscard]] const std::string& link() const { return link_; }
+  [[nodiscard]] const simulation::LinkSpec& link_spec() const { return link_spec_; }
+  [[nodiscard]] Duration timeout() const { return timeout_; }
+
+ private:
+  Result<void> open(const PathOptions& where, const Session& session, std::uint16_t base_port, bool far_end);
+  Result<void> set_mtu(std::uint32_t mtu);
+
+  DevicePtr device_;
+  SchemeChoice scheme_;
+  std::uint32_t mtu_ = 0;
+  bool mtu_given_ = false;
+  std::string chunk_;
+  std::uint32_t chunk_packets_ = 1;
+  unsigned channels_ = 1;
+  std::string link_;
+  simulation::LinkSpec link_spec_;
+  Bandwidth rate_;
+  Duration timeout_{0};
+};
+
+// The command that a hello is for; Mismatch when it is not `expected`: `sdr send` met a `sdr perf --listen`, say.
+Result<void> check_command(const Json& hello, std::string_view expected);
+
+}  // namespace sdr::cli

@@ -1,0 +1,81 @@
+// PerfPlan: what a run of `sdr perf` does, and the bytes that it moves.
+//
+// Plan: so many Writes of one size, so many at a time, after some that do not count. The client decides it, the server
+// reads it from the hello.
+//
+// Payload: Write n carries a window of one array of random numbers, and the window moves with n. So each Write differs
+// from its predecessors in every word, costs nothing to make, and a receive buffer that still holds an earlier Write is
+// seen to be wrong. Both ends fill the array from the same seed.
+//
+// Threads: one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "sdr/report.hpp"
+#include "sdr/result.hpp"
+#include "sdr/units.hpp"
+
+namespace sdr::cli {
+
+struct PerfPlan {
+  static constexpr std::uint32_t kMaxInflight = 512;
+
+  Bytes size = 8_MiB;
+  std::uint64_t iterations = 20;
+  std::uint64_t warmup = 1;
+  std::uint32_t inflight = 1;
+  bool verify = true;
+  std::uint64_t seed = 0;
+
+  [[nodiscard]] std::uint64_t writes() const { return warmup + iterations; }
+  // Receives that the server keeps posted: as many again as are in flight, so that no Write waits for its receive; less
+  // when that would be much memory, but always one more.
+  [[nodiscard]] std::uint32_t receives() const;
+
+  [[nodiscard]] Json to_json() const;
+  static Result<PerfPlan> from_json(const Json& json);
+  // InvalidArgument when `buffers` of that size are more than half of this machine's memory.
+  [[nodiscard]] Result<void> check_memory(std::uint64_t buffers) const;
+};
+
+// Memory that is mapped, and touched, before it is used, so that no page fault falls into a measurement.
+class Memory {
+ public:
+  static Result<Memory> allocate(std::uint64_t bytes);
+  Memory(Memory&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+  Memory& operator=(Memory&& other) noexcept {
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~Memory();
+
+  [[nodiscard]] std::span<std::byte> bytes() const { return bytes_; }
+
+ private:
+  explicit Memory(std::span<std::byte> bytes) : bytes_(bytes) {}
+  std::span<std::byte> bytes_;
+};
+
+class Payload {
+ public:
+  static Result<Payload> make(Bytes size, std::uint64_t seed);
+
+  [[nodiscard]] std::span<const std::byte> of(std::uint64_t write) const {
+    return memory_.bytes().subspan(write % kPositions * kStep, size_);
+  }
+
+ private:
+  // A step keeps the alignment of a cache line; the positions are more than a plan can have receives.
+  static constexpr std::uint64_t kStep = 64;
+  static constexpr std::uint64_t kPositions = 4099;
+
+  Payload(Memory memory, std::uint64_t size) : memory_(std::move(memory)), size_(size) {}
+  Memory memory_;
+  std::uint64_t size_;
+};
+
+}  // namespace sdr::cli
