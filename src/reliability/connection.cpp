@@ -275,9 +275,10 @@ class Connection::Impl {
         counters.packets_received + counters.duplicate_packets + counters.late_packets + counters.controls_received;
     if (signs != signs_of_life_) watch_.heard(now);
     signs_of_life_ = signs;
-    // Who was not called when he asked for it has not been listening: that is no silence of the peer.
-    const bool absent = expected_ != kNever && now - expected_ > kAbsence;
-    if (waiting() && (!was_waiting_ || absent)) watch_.begin_waiting(now);
+    // Who was not called when he asked for it has not been listening: no silence of the peer, no timeout of a chunk.
+    const Duration absence = expected_ == kNever || now < expected_ ? Duration::zero() : now - expected_;
+    if (absence > reliability::kLeastRto) outgoing_.postpone(absence);
+    if (waiting() && (!was_waiting_ || absence > kAbsence)) watch_.begin_waiting(now);
     was_waiting_ = waiting();
     watch_.note_sent(counters.payload_bytes_sent, now);
   }

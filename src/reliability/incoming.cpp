@@ -48,6 +48,7 @@ void Incoming::announce() {
     const auto next = std::find_if(receives_.begin(), receives_.end(),
                                    [](const Receive& receive) { return receive.announced < receive.transfers; });
     if (next == receives_.end()) return;
+    if (first_transfer_ + transfers_.size() >= peer_position_ + transfers_ahead_most_) return;
     if (announced_bytes_ >= posted_ahead_ && transfers_.size() >= kTransfersAheadAtLeast) return;
     if (!announce_data(*next)) return;
   }
@@ -120,6 +121,7 @@ Result<void> Incoming::handle(OffersReader offers, const Timing& timing, TimePoi
     echoes_.push_back(echo_newest_);
   }
   peer_settled_ = std::max(peer_settled_, offers.header.settled_below);
+  peer_position_ = std::max(peer_position_, peer_settled_);
   if (peer_settled_ >= first_transfer_) confirm_at_ = kNever;
   peer_rate_ = {static_cast<double>(offers.header.rate_bits)};
   while (const std::optional<Offer> offer = offers.next())
@@ -133,6 +135,7 @@ Result<void> Incoming::take_offer(const Offer& offer, const ReceiverTiming& timi
     return {};
   }
   if (offer.transfer - first_transfer_ >= transfers_.size()) return {};  // older than what it answers; comes again
+  peer_position_ = std::max(peer_position_, offer.transfer + 1);
   Transfer& transfer = transfers_[offer.transfer - first_transfer_];
   Receive* receive = find_receive(transfer.receive);
   if (receive == nullptr || transfer.done) {

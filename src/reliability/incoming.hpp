@@ -3,7 +3,9 @@
 // Model: a posted receive of n bytes is announced as ceil(n / transfer) transfers (at least one), each an SDK receive
 // into its part of the buffer and, with parity, a second one into scratch memory. They are announced in order, as far
 // ahead as slots and posted_ahead allow. The peer's Write may be shorter: transfers it does not reach are completed
-// as soon as its length is known. When a transfer has all it needs, its SDK receives are completed first, so that no
+// as soon as its length is known. That takes no word of the peer, so announcing waits for it: never more than the slots
+// ahead of where the peer is known to be. Else slots would go through all their generations within one round trip, and
+// a late packet would be taken for a current one. When a transfer has all it needs, its SDK receives are completed first, so that no
 // late packet can touch the buffer, then missing chunks are decoded in place, then the peer is told.
 //
 // A final acknowledgement can be lost: every report says up to where all transfers are complete, and any offer of a
@@ -31,7 +33,11 @@ namespace sdr::reliability {
 class Incoming {
  public:
   Incoming(const TransferShape& shape, QueuePair& queue_pair, Executor& executor, Bytes posted_ahead)
-      : shape_(shape), queue_pair_(queue_pair), executor_(executor), posted_ahead_(posted_ahead.count) {}
+      : shape_(shape),
+        queue_pair_(queue_pair),
+        executor_(executor),
+        posted_ahead_(posted_ahead.count),
+        transfers_ahead_most_(queue_pair.geometry().slots / (shape.rules.coded() ? 2 : 1)) {}
 
   ReceiveHandle post(std::span<std::byte> buffer);
   std::optional<ReceiveCompletion> poll();
@@ -102,6 +108,7 @@ class Incoming {
   QueuePair& queue_pair_;
   Executor& executor_;
   std::uint64_t posted_ahead_;
+  std::uint64_t transfers_ahead_most_;
 
   std::deque<Receive> receives_;
   std::deque<Transfer> transfers_;    // announced and not retired; the first has number first_transfer_
@@ -113,6 +120,7 @@ class Incoming {
 
   std::vector<Scratch> free_scratch_;
   std::uint64_t peer_settled_ = 0;
+  std::uint64_t peer_position_ = 0;   // the peer is known to have come so far: started or passed over all below
   Bandwidth peer_rate_{};
   Echo echo_newest_;
   Stamp echo_settled_ = 0;

@@ -39,18 +39,25 @@ Outgoing::Write* Outgoing::find_write(std::uint64_t number) {
 
 // --- starting transfers ---
 
+Outgoing::Transfer* Outgoing::latest() {
+  const bool open = latest_ >= first_transfer_ && latest_ - first_transfer_ < transfers_.size();
+  return open ? &transfers_[latest_ - first_transfer_] : nullptr;
+}
+
 void Outgoing::start_transfers(TimePoint now) {
   for (;;) {
-    const bool fresh_waits = !transfers_.empty() && transfers_.back().sender && transfers_.back().sender->fresh_left();
+    const Transfer* const last = latest();
+    const bool fresh_waits = last != nullptr && last->sender && last->sender->fresh_left();
     if (parity_to_start_ || messages_to_pass_ > 0) {
       const Result<SendHandle> stream = queue_pair_.start_stream(std::nullopt);
       if (!stream) return;  // no CTS yet, or the slot is busy: it comes
       if (parity_to_start_) {
-        transfers_.back().parity = *stream;
+        latest()->parity = *stream;
         parity_to_start_ = false;
       } else {
         (void)queue_pair_.end_stream(*stream);
-        --messages_to_pass_;
+        const std::uint64_t each = shape_.rules.coded() ? 2 : 1;
+        if (--messages_to_pass_ % each == 0) transfers_.push_back({.ended = true});
       }
       continue;
     }
@@ -91,6 +98,7 @@ bool Outgoing::start_transfer(TimePoint now) {
   transfer.write = write.number;
   transfer.data = *stream;
   transfers_.push_back(std::move(transfer));
+  latest_ = plan.transfer;
   parity_to_start_ = shape_.rules.coded();
   write.started += length;
   ++write.transfers_open;
@@ -98,7 +106,6 @@ bool Outgoing::start_transfer(TimePoint now) {
     write.cut = true;
     const std::uint64_t passed = receive_transfers_ - wanted;
     messages_to_pass_ = passed * (shape_.rules.coded() ? 2 : 1);
-    for (std::uint64_t i = 0; i < passed; ++i) transfers_.push_back({.ended = true});
   }
   return true;
 }
@@ -159,6 +166,11 @@ void Outgoing::feed(std::uint64_t backlog, const Timing& timing, TimePoint now) 
   }
 }
 
+void Outgoing::postpone(Duration absence) {
+  for (Transfer& transfer : transfers_)
+    if (transfer.sender) transfer.sender->postpone(absence);
+}
+
 void Outgoing::expire(TimePoint now) {
   for (Transfer& transfer : transfers_)
     if (transfer.sender) transfer.sender->expire(now);
@@ -167,9 +179,11 @@ void Outgoing::expire(TimePoint now) {
 // --- what the peer says ---
 
 Result<void> Outgoing::handle(const ReportsHeader& header) {
-  if (header.completed_below > first_transfer_ + transfers_.size())
+  // It may have closed what we are to pass over before we have.
+  const std::uint64_t reached = first_transfer_ + transfers_.size() + messages_to_pass_;
+  if (header.completed_below > reached)
     return Error{ErrorCode::Protocol, fmt::format("the peer claims to hold {} transfers, of which {} have been started",
-                                                  header.completed_below, first_transfer_ + transfers_.size())};
+                                                  header.completed_below, reached)};
   for (std::size_t i = 0; i < transfers_.size() && first_transfer_ + i < header.completed_below; ++i) {
     TransferSender* sender = transfers_[i].sender.get();
     if (sender == nullptr || sender->done()) continue;
@@ -204,9 +218,10 @@ void Outgoing::note_progress(TimePoint now) {
     }
     if (!transfer.all_sent && !transfer.sender->fresh_left() && sent(transfer)) {
       transfer.all_sent = true;
+      transfer.sender->left(now);
       transfer.offer_at = now;
     }
-    const bool parity_pending = parity_to_start_ && &transfer == &transfers_.back();
+    const bool parity_pending = parity_to_start_ && &transfer == latest();
     if (transfer.sender->released() && sent(transfer) && !parity_pending) {
       (void)queue_pair_.end_stream(transfer.data);
       if (transfer.parity) (void)queue_pair_.end_stream(*transfer.parity);
@@ -246,14 +261,17 @@ bool Outgoing::poll_offers(ByteWriter& writer, const Timing& timing, Duration si
   const bool due = std::any_of(transfers_.begin(), transfers_.end(), [&](const Transfer& transfer) {
     return open(transfer) && transfer.offer_at <= now;
   });
-  if (!due && !news_for_peer_) return false;
-  if (!due && !transfers_.empty()) {  // nothing urgent: the next offers carry the news
+  // A receiver that is passed over posts on only when it knows how far we are.
+  const bool passing = messages_to_pass_ > 0 && passing_at_ <= now;
+  if (!due && !news_for_peer_ && !passing) return false;
+  if (!due && !passing && !transfers_.empty()) {  // nothing urgent: the next offers carry the news
     news_for_peer_ = false;
     return false;
   }
   write(writer, OffersHeader{to_stamp(now), first_transfer_, static_cast<std::uint64_t>(queue_pair_.rate().bits_per_second)});
   news_for_peer_ = false;
   const Duration interval = timing.offer_interval(silence);
+  passing_at_ = now + interval;
   for (Transfer& transfer : transfers_) {
     if (!open(transfer) || transfer.offer_at > now + interval / 2) continue;
     const TransferPlan& plan = transfer.sender->plan();
@@ -265,7 +283,7 @@ bool Outgoing::poll_offers(ByteWriter& writer, const Timing& timing, Duration si
 }
 
 TimePoint Outgoing::next_timeout() const {
-  TimePoint next = news_for_peer_ ? TimePoint::min() : kNever;
+  TimePoint next = news_for_peer_ ? TimePoint::min() : messages_to_pass_ > 0 ? passing_at_ : kNever;
   for (const Transfer& transfer : transfers_)
     if (transfer.sender && !transfer.sender->done())
       next = std::min({next, transfer.offer_at, transfer.sender->next_timeout()});

@@ -59,6 +59,7 @@ class Outgoing {
   // Feeds the QueuePair until its backlog is `backlog` bytes deep, or nothing is to be sent now.
   void feed(std::uint64_t backlog, const Timing& timing, TimePoint now);
   void expire(TimePoint now);
+  void postpone(Duration absence);
   // Books what has left, closes what is acknowledged, completes Writes whose memory is free.
   void collect(TimePoint now, Duration rtt);
 
@@ -106,6 +107,8 @@ class Outgoing {
   [[nodiscard]] Choice choose();
   bool hand_out(const Choice& choice, const Timing& timing, TimePoint now);
   [[nodiscard]] bool sent(const Transfer& transfer) const;
+  // The transfer that was started last, unless it has been retired. Ones that are passed over may stand behind it.
+  [[nodiscard]] Transfer* latest();
   void note_progress(TimePoint now);
   [[nodiscard]] Write* find_write(std::uint64_t number);
   void complete_writes(TimePoint now, Duration rtt);
@@ -119,9 +122,11 @@ class Outgoing {
   std::uint64_t next_write_ = 0;
   std::uint64_t next_receive_ = 0;       // of the peer, to be filled
   std::uint64_t first_transfer_ = 0;
+  std::uint64_t latest_ = 0;             // number of the transfer that was started last
   std::uint64_t messages_to_pass_ = 0;   // of the peer's receive, behind the end of the Write
+  TimePoint passing_at_ = TimePoint::min();  // when to say again how far we are, while there are any
   std::uint64_t receive_transfers_ = 0;  // of the peer's receive that the Write being cut meets
-  bool parity_to_start_ = false;
+  bool parity_to_start_ = false;         // of the latest transfer
   bool news_for_peer_ = false;           // it should hear that its final acknowledgements have come
   ConnectionStatistics totals_;
 };

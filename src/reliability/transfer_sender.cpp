@@ -60,6 +60,7 @@ void TransferSender::sent(const Extent& extent, bool repair, TimePoint leaves, D
     for (std::uint32_t c = extent.first; c < extent.first + extent.count; ++c) resent_[c] = to_stamp(leaves);
   } else {
     next_data_ += extent.count;
+    if (rules_.coded()) fresh_records_.push_back({next_data_, to_stamp(leaves)});
   }
   if (!rules_.resends_on_report()) records_.push_back({extent.first, extent.count, leaves + rto});
 }
@@ -92,6 +93,7 @@ void TransferSender::want(std::uint32_t chunk, Stamp echo) {
     --held_chunks_;
   }
   const auto last = resent_.find(chunk);
+  if (last == resent_.end() && rules_.coded() && chunk >= fresh_seen_) return;
   if (last == resent_.end() || (last->second != kQueued && last->second <= echo)) queue_repair(chunk);
 }
 
@@ -121,6 +123,7 @@ Result<void> TransferSender::handle(const Report& report, Stamp echo) {
   }
   hold(at, report.horizon);
   if (!rules_.resends_on_report()) return {};
+  note_echo(echo);
   for (const ChunkRange& range : report.missing)
     for (std::uint32_t c = range.first; c < range.first + range.count && c < chunks_; ++c) want(c, echo);
   return {};
@@ -133,6 +136,7 @@ void TransferSender::complete() {
   next_parity_ = parity_chunks();
   repairs_.clear();
   records_.clear();
+  fresh_records_.clear();
   resent_.clear();
   if (encoder_) encoder_->work().cancel();
 }
@@ -147,6 +151,19 @@ void TransferSender::expire(TimePoint now) {
       if (last == resent_.end() || last->second != kQueued) queue_repair(c);
     }
   }
+}
+
+void TransferSender::note_echo(Stamp echo) {
+  for (; !fresh_records_.empty() && fresh_records_.front().left <= echo; fresh_records_.pop_front())
+    fresh_seen_ = fresh_records_.front().end;
+}
+
+void TransferSender::postpone(Duration absence) {
+  for (SendRecord& record : records_) record.expires += absence;
+}
+
+void TransferSender::left(TimePoint now) {
+  for (FreshRecord& record : fresh_records_) record.left = std::min(record.left, to_stamp(now));
 }
 
 TimePoint TransferSender::next_timeout() const { return records_.empty() ? kNever : records_.front().expires; }

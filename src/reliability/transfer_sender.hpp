@@ -4,8 +4,10 @@
 // before parity. Repairs go before fresh chunks. A chunk becomes a repair when its timeout runs out (SR RTO), or when a
 // report that must have seen its last transmission still wants it (the others).
 //
-// "Must have seen": a first transmission that the receiver lists is lost, since it lists gaps only after the reordering
-// tolerance. A repair sent at stamp R is lost when the report echoes offers of a stamp >= R: they were sent behind it.
+// "Must have seen": a repair sent at stamp R is lost when the report echoes offers of a stamp >= R: they were sent behind
+// it. A first transmission that a receiver without parity lists is lost, since that one lists gaps only after the
+// reordering tolerance; one with parity may list what it has waited for too long, because we were slower than our rate
+// says: for it the rule of repairs holds.
 //
 // Threads: one. No I/O, no clock. Calling order: next_repair() / next_fresh(), then sent(); handle() for each report;
 // expire() on time.
@@ -61,6 +63,10 @@ class TransferSender {
   void complete();
   // Moves chunks whose timeout has run out to the repairs.
   void expire(TimePoint now);
+  // Nobody looked for so long: the timeouts did not run meanwhile.
+  void postpone(Duration absence);
+  // All that was handed out has left the transport by now.
+  void left(TimePoint now);
   [[nodiscard]] TimePoint next_timeout() const;
 
   [[nodiscard]] const TransferPlan& plan() const { return plan_; }
@@ -81,12 +87,17 @@ class TransferSender {
     std::uint32_t count;
     TimePoint expires;
   };
+  struct FreshRecord {  // coded: up to where first transmissions had gone when, oldest first
+    std::uint32_t end;
+    Stamp left;
+  };
   static constexpr Stamp kQueued = UINT64_MAX;
 
   [[nodiscard]] bool held(std::uint32_t chunk) const { return (held_[chunk / 64] >> (chunk % 64) & 1) != 0; }
   void hold(std::uint32_t from, std::uint32_t to);
   void want(std::uint32_t chunk, Stamp echo);
   void queue_repair(std::uint32_t chunk);
+  void note_echo(Stamp echo);
 
   TransferPlan plan_;
   SchemeRules rules_;
@@ -100,6 +111,8 @@ class TransferSender {
   std::deque<ChunkRange> repairs_;
   std::unordered_map<std::uint32_t, Stamp> resent_;  // last repair of a chunk, kQueued while it waits
   std::deque<SendRecord> records_;
+  std::deque<FreshRecord> fresh_records_;
+  std::uint32_t fresh_seen_ = 0;  // first transmissions below were sent before the offers that the peer has echoed
   std::unique_ptr<ParityEncoder> encoder_;
 };
 

@@ -101,7 +101,7 @@ SocketAddress SocketAddress::with_scope_of(const SocketAddress& other) const {
   return copy;
 }
 
-std::span<const std::byte> SocketAddress::address_bytes() const {
+std::span<const std::byte> SocketAddress::address_bytes() const& {
   if (is_ipv6()) {
     return {reinterpret_cast<const std::byte*>(&reinterpret_cast<const sockaddr_in6*>(&storage_)->sin6_addr), 16};
   }

@@ -28,12 +28,13 @@ class SocketAddress {
   [[nodiscard]] SocketAddress with_port(std::uint16_t port) const;
   // A link-local IPv6 address means nothing without the interface it is on.
   [[nodiscard]] SocketAddress with_scope_of(const SocketAddress& other) const;
-  [[nodiscard]] std::span<const std::byte> address_bytes() const;
-  [[nodiscard]] bool is_unspecified() const;    // 0.0.0.0 or ::
-  [[nodiscard]] bool is_link_local() const;     // fe80::/10
-  [[nodiscard]] bool is_local() const;          // loopback, or an address of this machine
-  [[nodiscard]] std::string host() const;       // "192.0.2.7", "2001:db8::7"
-  [[nodiscard]] std::string to_string() const;  // "192.0.2.7:5201", "[2001:db8::7]:5201"
+  [[nodiscard]] std::span<const std::byte> address_bytes() const&;
+  std::span<const std::byte> address_bytes() const&& = delete;  // would outlive what it points into
+  [[nodiscard]] bool is_unspecified() const;                    // 0.0.0.0 or ::
+  [[nodiscard]] bool is_link_local() const;                     // fe80::/10
+  [[nodiscard]] bool is_local() const;                          // loopback, or an address of this machine
+  [[nodiscard]] std::string host() const;                       // "192.0.2.7", "2001:db8::7"
+  [[nodiscard]] std::string to_string() const;                  // "192.0.2.7:5201", "[2001:db8::7]:5201"
 
   // The unspecified address of the same IP version.
   [[nodiscard]] SocketAddress any() const;

@@ -64,7 +64,10 @@ void UdpEndpoint::describe(const SocketAddress& advertised) {
   facts_ = {.packet_overhead = static_cast<std::uint16_t>(kHeaderSize + kUdpHeader + (advertised.is_ipv6() ? 40 : 20)),
             .max_control = UdpDevice::kMaxControl,
             // Of one socket, because all packets may come in on one channel.
-            .receive_buffer = usable_receive_buffer(channels_[0].socket.receive_buffer(), options_.payload)};
+            .receive_buffer = usable_receive_buffer(channels_[0].socket.receive_buffer(), options_.payload),
+            .burst = static_cast<std::uint16_t>(
+                std::clamp<std::size_t>(UdpSocket::kMaxBatchBytes / (kHeaderSize + options_.payload), 1,
+                                        UdpSocket::kMaxSegments))};
 }
 
 std::vector<std::byte> UdpEndpoint::info() const {

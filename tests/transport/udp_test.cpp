@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <random>
+#include <thread>
 
 #include "transport/udp_address.hpp"
 #include "transport/udp_socket.hpp"
@@ -53,7 +55,8 @@ class UdpFromABarePeer : public testing::TestWithParam<bool> {
                             .token = 99,
                             .control_port = control_.local().port(),
                             .data_ports = {data_.local().port()}};
-    const auto address = data_.local().address_bytes();
+    const SocketAddress local = data_.local();
+    const auto address = local.address_bytes();
     std::copy(address.begin(), address.end(), peer.address.begin());
     const auto connected = endpoint_->connect(udp_wire::encode_info(peer));
     EXPECT_TRUE(connected.ok()) << connected.error().message;
@@ -413,6 +416,53 @@ TEST(Udp, Overflow_OfTheReceiveBuffer_IsCountedToThePacket) {
                              << network->b().counters().dropped_by_host << " of " << sent;
     EXPECT_GT(network->b().counters().dropped_by_host, 0U);
   }
+}
+
+TEST(Udp, ChannelsPolledByThreadsOfTheirOwn_WhileTheDriverSends_LoseNothing) {
+  constexpr std::uint16_t kPayload = 1024;
+  constexpr std::uint32_t kPerSlot = 64;
+  EndpointOptions options = options_with(kPayload);
+  options.channels = 2;
+  auto network = conformance::UdpNetwork::make({}, {}, options, options);
+  ASSERT_NE(network, nullptr);
+  std::atomic<std::uint64_t> completed{0};
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> pollers;
+  for (std::uint8_t c = 0; c < options.channels; ++c) {
+    pollers.emplace_back([&, c] {
+      std::array<Completion, Endpoint::kPollBatch> out;
+      while (!stop) {
+        const std::size_t n = network->b().poll(ChannelIndex(c), out, {});
+        completed += n;
+        if (n == 0) wait_readable(network->b().channel_fd(ChannelIndex(c)), 1);
+      }
+    });
+  }
+  const std::vector<std::byte> bytes(kPerSlot * kPayload, std::byte{5});
+  std::vector<std::vector<std::byte>> memory(options.slots, std::vector<std::byte>(bytes.size()));
+  std::uint64_t sent = 0;
+  for (std::uint32_t slot = 0; slot < options.slots; ++slot) {
+    network->b().expose(SlotIndex(slot), Generation(1), memory[slot]);
+    std::vector<Packet> packets;
+    for (std::uint32_t i = 0; i < kPerSlot; ++i) {
+      packets.push_back({.local = bytes.data() + i * std::size_t{kPayload},
+                         .immediate = options.layout.encode(SlotIndex(slot), PacketOffset(i), 0),
+                         .length = kPayload,
+                         .generation = Generation(1),
+                         .channel = ChannelIndex(static_cast<std::uint8_t>(i / 16 % 2))});
+    }
+    for (std::size_t taken = 0; taken < packets.size();) {
+      taken += network->a().write(std::span(packets).subspan(taken), {});
+    }
+    sent += packets.size();
+    for (int idle = 0; completed != sent && idle < 20000; ++idle)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    network->b().retract(SlotIndex(slot));
+    EXPECT_EQ(network->b().counters().packets_received, sent);
+  }
+  stop = true;
+  for (auto& poller : pollers) poller.join();
+  EXPECT_THAT(memory, testing::Each(bytes));
 }
 
 TEST(Udp, Batching_SavesSystemCalls) {

@@ -1,4 +1,4 @@
-#include "file_digest.hpp"
+#include "sdr/file_digest.hpp"
 
 #include <fmt/format.h>
 #include <openssl/evp.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <charconv>
 
-namespace sdr::tools {
+namespace sdr::cli {
 
 struct Sha256::Context {
   EVP_MD_CTX* evp = EVP_MD_CTX_new();
@@ -71,4 +71,4 @@ Result<std::vector<Sum>> parse_sums(std::string_view text) {
   return sums;
 }
 
-}  // namespace sdr::tools
+}  // namespace sdr::cli

@@ -15,7 +15,7 @@
 
 #include "sdr/result.hpp"
 
-namespace sdr::tools {
+namespace sdr::cli {
 
 class Sha256 {
  public:
@@ -44,4 +44,4 @@ std::vector<Sum> sums_of(std::span<const std::byte> bytes, std::size_t unit);
 std::string to_hex(std::span<const Sum> sums);
 Result<std::vector<Sum>> parse_sums(std::string_view text);
 
-}  // namespace sdr::tools
+}  // namespace sdr::cli

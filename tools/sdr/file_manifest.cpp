@@ -1,4 +1,4 @@
-#include "file_manifest.hpp"
+#include "sdr/file_manifest.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -13,9 +13,10 @@
 #include <system_error>
 #include <unordered_map>
 
-#include "file_name.hpp"
+#include "sdr/file_name.hpp"
+#include "sdr/report.hpp"
 
-namespace sdr::tools {
+namespace sdr::cli {
 
 namespace {
 
@@ -44,6 +45,9 @@ std::string_view kind_of(mode_t mode) {
 class Walk {
  public:
   Result<void> add(const std::string& path, const std::string& name, bool follow_links) {
+    if (sources.size() == kMostEntries) {
+      return Error{ErrorCode::System, fmt::format("there are more than {} files and directories to send", kMostEntries)};
+    }
     const Result<void> checked = check_name(name);
     if (!checked) return checked;
     struct stat status {};
@@ -52,7 +56,7 @@ class Walk {
     }
     if (S_ISDIR(status.st_mode)) return add_directory(path, name, status);
     if (S_ISREG(status.st_mode)) return add_file(path, name);
-    return Error{ErrorCode::InvalidArgument,
+    return Error{ErrorCode::System,
                  fmt::format("{} is {}; only files and directories are sent", printable(path), kind_of(status.st_mode))};
   }
 
@@ -85,10 +89,6 @@ class Walk {
     close(fd);
     if (failed != 0) return unreadable(path, failed);
     sources.push_back({entry_of(name, status), path});
-    if (sources.size() > kMostEntries) {
-      return Error{ErrorCode::InvalidArgument,
-                   fmt::format("there are more than {} files and directories to send", kMostEntries)};
-    }
     return {};
   }
 };
@@ -140,8 +140,8 @@ Result<std::vector<SourceFile>> scan_sources(std::span<const std::string> paths)
   return std::move(walk.sources);
 }
 
-nlohmann::json to_json(std::span<const FileEntry> entries) {
-  nlohmann::json page = nlohmann::json::array();
+Json to_json(std::span<const FileEntry> entries) {
+  Json page = Json::array();
   for (const FileEntry& e : entries) {
     page.push_back({{"name", escape_name(e.name)},
                     {"kind", e.directory ? "directory" : "file"},
@@ -152,19 +152,19 @@ nlohmann::json to_json(std::span<const FileEntry> entries) {
   return page;
 }
 
-Result<void> parse_entries(const nlohmann::json& page, std::vector<FileEntry>& into) {
+Result<void> parse_entries(const Json& page, std::vector<FileEntry>& into) {
   if (!page.is_array() || page.size() > kMostEntries || into.size() + page.size() > kMostEntries) {
     return Error{ErrorCode::Protocol, fmt::format("the list of files is none, or has more than {}", kMostEntries)};
   }
-  for (const nlohmann::json& item : page) {
+  for (const Json& item : page) {
     const auto malformed = [&] {
       return Error{ErrorCode::Protocol, fmt::format("entry {} of the list of files is malformed", into.size())};
     };
     if (!item.is_object()) return malformed();
     const auto has = [&](const char* key, auto is) { return item.contains(key) && (item.at(key).*is)(); };
-    if (!has("name", &nlohmann::json::is_string) || !has("kind", &nlohmann::json::is_string) ||
-        !has("size", &nlohmann::json::is_number_unsigned) || !has("mode", &nlohmann::json::is_number_unsigned) ||
-        !has("modified", &nlohmann::json::is_number_integer)) {
+    if (!has("name", &Json::is_string) || !has("kind", &Json::is_string) ||
+        !has("size", &Json::is_number_unsigned) || !has("mode", &Json::is_number_unsigned) ||
+        !has("modified", &Json::is_number_integer)) {
       return malformed();
     }
     const Result<std::string> name = unescape_name(item.at("name").get_ref<const std::string&>());
@@ -186,11 +186,14 @@ Result<void> parse_entries(const nlohmann::json& page, std::vector<FileEntry>& i
 
 Result<void> check_entries(std::span<const FileEntry> entries) {
   const auto refuse = [](std::string_view name, std::string_view why) {
-    return Error{ErrorCode::InvalidArgument, fmt::format("the name \"{}\" is refused: {}", printable(name), why)};
+    return Error{ErrorCode::Protocol, fmt::format("the name \"{}\" is refused: {}", printable(name), why)};
   };
   std::unordered_map<std::string_view, bool> directories;
+  std::uint64_t total = 0;
   for (const FileEntry& entry : entries) {
     if (!directories.try_emplace(entry.name, entry.directory).second) return refuse(entry.name, "it occurs twice");
+    total += entry.size;
+    if (total > INT64_MAX) return Error{ErrorCode::Protocol, "the files to receive are larger than any disk"};
   }
   for (const FileEntry& entry : entries) {
     for (std::size_t slash = entry.name.find('/'); slash != std::string::npos; slash = entry.name.find('/', slash + 1)) {
@@ -201,4 +204,4 @@ Result<void> check_entries(std::span<const FileEntry> entries) {
   return {};
 }
 
-}  // namespace sdr::tools
+}  // namespace sdr::cli

@@ -13,14 +13,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "sdr/report.hpp"
 #include "sdr/result.hpp"
 
-namespace sdr::tools {
+namespace sdr::cli {
 
 struct FileEntry {
   std::string name;  // relative to the receiver's directory
@@ -51,10 +51,10 @@ Result<std::vector<SourceFile>> scan_sources(std::span<const std::string> paths)
 // Empty when `status` is of the file that was listed, else what is different.
 [[nodiscard]] std::string difference(const FileEntry& entry, const struct stat& status);
 
-[[nodiscard]] nlohmann::json to_json(std::span<const FileEntry> entries);
-// Appends a page. Protocol or InvalidArgument when the page is not one, names the entry.
-Result<void> parse_entries(const nlohmann::json& page, std::vector<FileEntry>& into);
+[[nodiscard]] Json to_json(std::span<const FileEntry> entries);
+// Appends a page. Protocol when it is not one, or a name is refused.
+Result<void> parse_entries(const Json& page, std::vector<FileEntry>& into);
 // What a page alone cannot tell: duplicates, and files in the place of directories.
 Result<void> check_entries(std::span<const FileEntry> entries);
 
-}  // namespace sdr::tools
+}  // namespace sdr::cli

@@ -1,4 +1,4 @@
-#include "file_mapping.hpp"
+#include "sdr/file_mapping.hpp"
 
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -12,9 +12,10 @@
 #include <mutex>
 #include <utility>
 
-#include "file_name.hpp"
+#include "sdr/file_name.hpp"
+#include "sdr/report.hpp"
 
-namespace sdr::tools {
+namespace sdr::cli {
 
 namespace {
 
@@ -99,4 +100,4 @@ void FileMapping::unmap() {
   bytes_ = {};
 }
 
-}  // namespace sdr::tools
+}  // namespace sdr::cli

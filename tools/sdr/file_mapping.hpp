@@ -16,7 +16,7 @@
 
 #include "sdr/result.hpp"
 
-namespace sdr::tools {
+namespace sdr::cli {
 
 class FileMapping {
  public:
@@ -46,4 +46,4 @@ class FileMapping {
   std::size_t guard_ = kMost;  // index into the table; kMost: none
 };
 
-}  // namespace sdr::tools
+}  // namespace sdr::cli

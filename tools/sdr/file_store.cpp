@@ -1,4 +1,4 @@
-#include "file_store.hpp"
+#include "sdr/file_store.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -14,11 +14,12 @@
 #include <system_error>
 #include <vector>
 
-#include "file_digest.hpp"
-#include "file_name.hpp"
+#include "sdr/file_digest.hpp"
+#include "sdr/file_name.hpp"
+#include "sdr/report.hpp"
 #include "sdr/units.hpp"
 
-namespace sdr::tools {
+namespace sdr::cli {
 
 namespace {
 
@@ -154,9 +155,9 @@ Result<std::optional<Found>> FileStore::find(const FileEntry& entry) const {
     return std::optional<Found>();
   }
   found.kind = Found::Kind::Partial;
+  found.allocated = static_cast<std::uint64_t>(status.st_blocks) * 512;
   found.size = std::min(entry.size, static_cast<std::uint64_t>(status.st_size));
   found.data = data_of(found.fd.get(), found.size);
-  if (found.data.empty()) return std::optional<Found>();
   return std::optional(std::move(found));
 }
 
@@ -238,4 +239,4 @@ Result<void> FileStore::finish(std::span<const FileEntry> entries) const {
   return {};
 }
 
-}  // namespace sdr::tools
+}  // namespace sdr::cli

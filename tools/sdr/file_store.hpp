@@ -16,12 +16,12 @@
 #include <span>
 #include <string>
 
-#include "file_manifest.hpp"
-#include "file_mapping.hpp"
+#include "sdr/file_manifest.hpp"
+#include "sdr/file_mapping.hpp"
 #include "sdr/result.hpp"
-#include "transfer_ranges.hpp"
+#include "sdr/transfer_ranges.hpp"
 
-namespace sdr::tools {
+namespace sdr::cli {
 
 // A descriptor that is closed with its owner.
 class FileDescriptor {
@@ -57,7 +57,8 @@ struct Found {
   Kind kind = Kind::Partial;
   FileDescriptor fd;
   std::uint64_t size = 0;
-  Ranges data;  // where it is not a hole
+  std::uint64_t allocated = 0;  // on the disk
+  Ranges data;                  // where it is not a hole
 };
 
 class FileStore {
@@ -94,4 +95,4 @@ class FileStore {
   FileDescriptor root_;
 };
 
-}  // namespace sdr::tools
+}  // namespace sdr::cli

@@ -11,7 +11,7 @@
 
 #include "sdr/driver.hpp"
 #include "sdr/perf_ends.hpp"
-#include "sdr/perf_reports.hpp"
+#include "sdr/perf_control.hpp"
 #include "sdr/perf_run.hpp"
 
 namespace sdr::cli {
@@ -31,7 +31,7 @@ Result<QueuePairOptions> bare_options(const Path& path, const PerfPlan& plan) {
   const std::uint64_t chunks = (plan.size.count + chunk - 1) / chunk;
   options.max_message = Bytes{chunks * chunk};
   options.slots = std::bit_ceil(plan.receives());
-  const int offset_bits = std::max(18, std::bit_width(chunks * path.chunk_packets()));
+  const int offset_bits = std::max(18, static_cast<int>(std::bit_width(chunks * path.chunk_packets())));
   const int id_bits = 32 - offset_bits - options.user_bits;
   if (id_bits < 1 || options.slots > 1ULL << id_bits) {
     return Error{ErrorCode::InvalidArgument,

@@ -1,14 +1,14 @@
-#include "transfer_compare.hpp"
+#include "sdr/transfer_compare.hpp"
 
 #include <algorithm>
 
-namespace sdr::tools {
+namespace sdr::cli {
 
 namespace {
 
 Error malformed(const char* what) { return {ErrorCode::Protocol, std::string("the peer sent malformed ") + what}; }
 
-bool is_count(const nlohmann::json& object, const char* key) {
+bool is_count(const Json& object, const char* key) {
   return object.is_object() && object.contains(key) && object.at(key).is_number_unsigned();
 }
 
@@ -27,11 +27,11 @@ SumPage sum_page(std::uint32_t file, std::span<const std::byte> content, Range r
   return {file, range.offset, unit, sums_of(content.subspan(range.offset, range.length), unit)};
 }
 
-nlohmann::json to_json(const SumPage& page) {
+Json to_json(const SumPage& page) {
   return {{"file", page.file}, {"offset", page.offset}, {"unit", page.unit}, {"sums", to_hex(page.sums)}};
 }
 
-Result<SumPage> parse_sum_page(const nlohmann::json& frame, std::span<const FileEntry> entries) {
+Result<SumPage> parse_sum_page(const Json& frame, std::span<const FileEntry> entries) {
   if (!is_count(frame, "file") || !is_count(frame, "offset") || !is_count(frame, "unit") || !frame.contains("sums") ||
       !frame.at("sums").is_string()) {
     return malformed("checksums");
@@ -63,17 +63,17 @@ Ranges equal_units(const SumPage& page, std::span<const std::byte> source) {
   return equal;
 }
 
-nlohmann::json to_json(const Ranges& ranges) {
-  nlohmann::json list = nlohmann::json::array();
+Json to_json(const Ranges& ranges) {
+  Json list = Json::array();
   for (const Range& r : ranges) list.push_back({r.offset, r.length});
   return list;
 }
 
-Result<Ranges> parse_ranges(const nlohmann::json& list, std::uint64_t size) {
+Result<Ranges> parse_ranges(const Json& list, std::uint64_t size) {
   if (!list.is_array()) return malformed("ranges");
   Ranges ranges;
   std::uint64_t from = 0;
-  for (const nlohmann::json& item : list) {
+  for (const Json& item : list) {
     if (!item.is_array() || item.size() != 2 || !item[0].is_number_unsigned() || !item[1].is_number_unsigned()) {
       return malformed("ranges");
     }
@@ -85,4 +85,4 @@ Result<Ranges> parse_ranges(const nlohmann::json& list, std::uint64_t size) {
   return ranges;
 }
 
-}  // namespace sdr::tools
+}  // namespace sdr::cli

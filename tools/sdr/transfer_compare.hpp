@@ -10,16 +10,16 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <vector>
 
-#include "file_digest.hpp"
-#include "file_manifest.hpp"
+#include "sdr/file_digest.hpp"
+#include "sdr/file_manifest.hpp"
+#include "sdr/report.hpp"
 #include "sdr/result.hpp"
-#include "transfer_ranges.hpp"
+#include "sdr/transfer_ranges.hpp"
 
-namespace sdr::tools {
+namespace sdr::cli {
 
 inline constexpr std::size_t kCoarseUnit = std::size_t{1} << 20;
 inline constexpr std::size_t kFineUnit = std::size_t{16} << 10;
@@ -37,15 +37,15 @@ struct SumPage {
 [[nodiscard]] std::vector<Range> pages_of(const Ranges& ranges, std::size_t unit);
 [[nodiscard]] SumPage sum_page(std::uint32_t file, std::span<const std::byte> content, Range range, std::size_t unit);
 
-[[nodiscard]] nlohmann::json to_json(const SumPage& page);
+[[nodiscard]] Json to_json(const SumPage& page);
 // Protocol when the page is malformed, or reaches past the end of its file.
-Result<SumPage> parse_sum_page(const nlohmann::json& frame, std::span<const FileEntry> entries);
+Result<SumPage> parse_sum_page(const Json& frame, std::span<const FileEntry> entries);
 
 // The units of the page that `source` has as well. What lies past the end of `source` is not equal.
 [[nodiscard]] Ranges equal_units(const SumPage& page, std::span<const std::byte> source);
 
-[[nodiscard]] nlohmann::json to_json(const Ranges& ranges);
+[[nodiscard]] Json to_json(const Ranges& ranges);
 // Protocol unless these are ascending, disjoint ranges within [0, size).
-Result<Ranges> parse_ranges(const nlohmann::json& list, std::uint64_t size);
+Result<Ranges> parse_ranges(const Json& list, std::uint64_t size);
 
-}  // namespace sdr::tools
+}  // namespace sdr::cli

@@ -1,4 +1,4 @@
-#include "transfer_progress.hpp"
+#include "sdr/transfer_progress.hpp"
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
@@ -9,7 +9,7 @@
 #include <cmath>
 #include <cstddef>
 
-namespace sdr::tools {
+namespace sdr::cli {
 
 using namespace std::chrono_literals;
 
@@ -95,4 +95,4 @@ Bandwidth TransferProgress::rate(TimePoint now, std::uint64_t bytes) {
   return {static_cast<double>(bytes - since.bytes) * 8 / seconds};
 }
 
-}  // namespace sdr::tools
+}  // namespace sdr::cli

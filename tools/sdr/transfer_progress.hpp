@@ -11,7 +11,7 @@
 
 #include "sdr/units.hpp"
 
-namespace sdr::tools {
+namespace sdr::cli {
 
 struct TransferSample {
   std::uint64_t bytes = 0;        // there by now, with what was there at the start
@@ -54,4 +54,4 @@ class TransferProgress {
   bool drawn_ = false;
 };
 
-}  // namespace sdr::tools
+}  // namespace sdr::cli

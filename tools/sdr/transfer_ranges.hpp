@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace sdr::tools {
+namespace sdr::cli {
 
 struct Range {
   std::uint64_t offset = 0;
@@ -86,4 +86,4 @@ class Ranges {
   std::vector<Range> ranges_;
 };
 
-}  // namespace sdr::tools
+}  // namespace sdr::cli

@@ -1,4 +1,4 @@
-#include "transfer_worker.hpp"
+#include "sdr/transfer_worker.hpp"
 
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -8,17 +8,23 @@
 #include <system_error>
 #include <utility>
 
-namespace sdr::tools {
+namespace sdr::cli {
 
-TransferWorker::TransferWorker() : event_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+TransferWorker::TransferWorker()
+    : event_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)), pool_(std::make_unique<runtime::TaskPool>(1)) {
   if (!event_.valid()) throw std::system_error(errno, std::generic_category(), "eventfd");
 }
 
-TransferWorker::~TransferWorker() { stopping_.store(true, std::memory_order_relaxed); }
+TransferWorker::~TransferWorker() { stop(); }
+
+void TransferWorker::stop() {
+  stopping_.store(true, std::memory_order_relaxed);
+  pool_.reset();
+}
 
 void TransferWorker::give(Job job) {
-  ++pending_;
-  pool_.run([this, job = std::move(job)] {
+  if (!pool_) return;
+  pool_->run([this, job = std::move(job)] {
     if (stopping()) return;
     Continuation then = job();
     const std::lock_guard lock(mutex_);
@@ -32,15 +38,15 @@ bool TransferWorker::collect() {
   std::vector<Continuation> done;
   {
     const std::lock_guard lock(mutex_);
+    if (done_.empty()) return false;
     std::swap(done, done_);
     std::uint64_t count = 0;
     [[maybe_unused]] const ssize_t got = read(event_.get(), &count, sizeof count);
   }
-  pending_ -= done.size();
   for (const Continuation& then : done) {
     if (then) then();
   }
-  return !done.empty();
+  return true;
 }
 
 void GrowingDigest::advance(std::uint64_t end, const TransferWorker& worker) {
@@ -53,4 +59,4 @@ void GrowingDigest::advance(std::uint64_t end, const TransferWorker& worker) {
   }
 }
 
-}  // namespace sdr::tools
+}  // namespace sdr::cli

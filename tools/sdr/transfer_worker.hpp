@@ -2,8 +2,7 @@
 //
 // Model: a job runs on the worker, after those given before it; what it returns runs on the owner's thread, in the same
 // order, from collect(). A descriptor becomes readable when there is something to collect.
-// Threads: give(), collect(), descriptor() from the owner's thread. Destruction abandons what has not begun; jobs that
-// run long ask stopping() in between.
+// Threads: give(), collect(), descriptor() from the owner's thread. Jobs that run long ask stopping() in between.
 #pragma once
 
 #include <atomic>
@@ -15,11 +14,11 @@
 #include <string>
 #include <vector>
 
-#include "file_digest.hpp"
-#include "file_store.hpp"
+#include "sdr/file_digest.hpp"
+#include "sdr/file_store.hpp"
 #include "runtime/task_pool.hpp"
 
-namespace sdr::tools {
+namespace sdr::cli {
 
 class TransferWorker {
  public:
@@ -34,7 +33,8 @@ class TransferWorker {
   void give(Job job);
   // Runs what has come back; whether there was any.
   bool collect();
-  [[nodiscard]] bool idle() const { return pending_ == 0; }
+  // Abandons what has not begun and waits for the job that has. What came back is not collected any more.
+  void stop();
   [[nodiscard]] bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
   [[nodiscard]] int descriptor() const { return event_.get(); }
 
@@ -43,8 +43,7 @@ class TransferWorker {
   std::atomic<bool> stopping_{false};
   std::mutex mutex_;
   std::vector<Continuation> done_;  // guarded by mutex_
-  std::size_t pending_ = 0;         // given and not collected; the owner's thread only
-  runtime::TaskPool pool_{1};       // last: its thread ends first
+  std::unique_ptr<runtime::TaskPool> pool_;  // null when stopped
 };
 
 // The SHA-256 of a file that becomes available from the front. Used from one worker's jobs only.
@@ -62,4 +61,4 @@ class GrowingDigest {
   Sha256 hash_;
 };
 
-}  // namespace sdr::tools
+}  // namespace sdr::cli

@@ -1,0 +1,258 @@
+// sdr perf: how long reliable Writes take, between two hosts or two processes of this one.
+#include <fmt/core.h>
+
+#include <csignal>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+
+#include "sdr/child_process.hpp"
+#include "sdr/driver.hpp"
+#include "sdr/options.hpp"
+#include "sdr/path.hpp"
+#include "sdr/perf_plan.hpp"
+#include "sdr/perf_report.hpp"
+#include "sdr/perf_run.hpp"
+#include "sdr/report.hpp"
+#include "sdr/session.hpp"
+#include "sdr/subcommands.hpp"
+
+namespace sdr::cli {
+namespace {
+
+constexpr std::string_view kName = "perf";
+// A client may say nothing for so long before the next one gets its turn.
+constexpr Duration kHelloPatience = std::chrono::seconds(3);
+
+constexpr const char* kExamples = R"(Examples:
+  sdr perf --self --link rtt=25ms,rate=1Gbit,loss=1e-3 --scheme ec-rs --size 4MiB
+      both ends here, as two processes over an emulated 3750 km path
+  sdr perf --self --scheme none --size 8MiB --inflight 16
+      what the transport does by itself on loopback
+  sdr perf --listen 0.0.0.0:7000          and on another host
+  sdr perf 192.0.2.7:7000 --rate 1Gbit --scheme sr-nack --size 64MiB --json
+
+Ports for a firewall: the listener takes TCP on PORT, UDP on PORT (control) and on
+PORT+1 to PORT+channels (data). The client's are chosen by its system.)";
+
+struct PerfOptions {
+  PathOptions path;
+  std::string listen;
+  std::string peer;
+  bool self = false;
+  bool once = false;
+  bool json = false;
+  bool no_verify = false;
+  std::string size = "8MiB";
+  std::uint64_t iterations = 20;
+  std::uint64_t warmup = 1;
+  std::uint32_t inflight = 1;
+};
+
+PerfPlan plan_of(const PerfOptions& options) {
+  return {.size = *parse_bytes(options.size),
+          .iterations = options.iterations,
+          .warmup = options.warmup,
+          .inflight = options.inflight,
+          .verify = !options.no_verify,
+          .seed = Driver::random_token()};
+}
+
+// --- the client ---
+
+struct Agreed {
+  Path path;
+  Payload payload;
+};
+
+Result<Agreed> agree(Session& session, const PerfOptions& options, const PerfPlan& plan) {
+  Result<Path> path = Path::choose(options.path, session);
+  if (!path) return path.error();
+  if (Result<void> fits = plan.check_memory(1); !fits) return fits.error();
+  // Before the hello, so that the server does not wait for it.
+  Result<Payload> payload = Payload::make(plan.size, plan.seed);
+  if (!payload) return payload.error();
+  const Json hello = {{"command", kName}, {"path", path->to_json()}, {"plan", plan.to_json()}};
+  if (Result<void> sent = session.send(hello); !sent) return sent.error();
+  // The server makes its payload before it answers, or has another client.
+  const Result<Json> answer = session.receive(path->timeout() + kSessionPatience);
+  if (!answer) return answer.error();
+  if (Result<void> adopted = path->adopt(*answer); !adopted) return adopted.error();
+  return Agreed{std::move(path).value(), std::move(payload).value()};
+}
+
+Result<int> measure(Session& session, const PerfOptions& options) {
+  const PerfPlan plan = plan_of(options);
+  Result<Agreed> agreed = agree(session, options, plan);
+  if (!agreed) return agreed.error();
+  const auto& [path, payload] = *agreed;
+  auto sent = path.scheme().scheme ? send_reliable(path, plan, payload, session) : send_bare(path, plan, payload, session);
+  if (!sent) return sent.error();
+  const Result<Json> answer = session.receive(path.timeout() + kSessionPatience);
+  if (!answer) return answer.error();
+  const Result<ReceiverResult> received = ReceiverResult::from_json(*answer);
+  if (!received) return received.error();
+  const PerfReportCard card(path, plan, std::move(sent).value(), *received);
+  if (options.json) {
+    print_json(card.to_json());
+  } else {
+    card.print();
+  }
+  if (card.good()) return kDone;
+  return complain(kName, {ErrorCode::Protocol, card.complaint()});
+}
+
+int run_client(const PerfOptions& options, const std::string& peer) {
+  Result<Session> session = Session::connect(peer);
+  if (!session) return complain(kName, session.error());
+  const Result<int> code = measure(*session, options);
+  return code ? *code : complain(kName, code.error());
+}
+
+// --- the server ---
+
+// Runs what the client asks for.
+Result<std::string> serve(Session& session, const PerfOptions& options, std::uint16_t base_port) {
+  const auto refuse = [&](const Error& error) {
+    session.send_error(error.message);
+    return error;
+  };
+  const Result<Json> hello = session.receive(kHelloPatience);
+  if (!hello) return hello.error();
+  if (Result<void> ours = check_command(*hello, kName); !ours) return refuse(ours.error());
+  const Result<Path> path = Path::accept(hello->value("path", Json::object()), session, options.path, base_port);
+  if (!path) return refuse(path.error());
+  const Result<PerfPlan> plan = PerfPlan::from_json(hello->value("plan", Json::object()));
+  if (!plan) return refuse(plan.error());
+  if (Result<void> fits = plan->check_memory(plan->receives() + 1ULL); !fits) return refuse(fits.error());
+  const Result<Payload> payload = Payload::make(plan->size, plan->seed);
+  if (!payload) return refuse(payload.error());
+  if (Result<void> sent = session.send({{"mtu", path->mtu()}}); !sent) return sent.error();
+  const auto result = path->scheme().scheme ? receive_reliable(*path, *plan, *payload, session)
+                                            : receive_bare(*path, *plan, *payload, session);
+  if (!result) return refuse(result.error());
+  if (Result<void> sent = session.send(result->to_json()); !sent) return sent.error();
+  return fmt::format("{} Writes of {} with {} from {}: {}", plan->writes(), to_string(plan->size),
+                     path->scheme().text(), session.peer().to_string(),
+                     result->wrong + result->lost == 0 ? "complete" : "NOT all complete and right");
+}
+
+// One client; its errors are for stderr, and not the end of the listener.
+int serve_one(TcpListener& listener, const PerfOptions& options, std::uint16_t base_port, bool quiet) {
+  Result<TcpSocket> socket = listener.accept();
+  if (!socket) return complain(kName, socket.error());
+  Session session(std::move(socket).value());
+  const Result<std::string> served = serve(session, options, base_port);
+  if (!served) {
+    if (!quiet) complain(kName, served.error());
+    return kFailed;
+  }
+  if (!quiet) {
+    fmt::print("{}\n", *served);
+    std::fflush(stdout);
+  }
+  return kDone;
+}
+
+int run_server(const PerfOptions& options) {
+  const Result<SocketAddress> at = parse_endpoint(options.listen, true);
+  if (!at) return complain(kName, at.error());
+  Result<TcpListener> listener = TcpListener::open(*at);
+  if (!listener) return complain(kName, listener.error());
+  const std::uint16_t port = listener->local().port();
+  fmt::print("listening on {} (TCP {}; UDP {} for control, from {} on for data)\n", listener->local().to_string(), port,
+             port, port + 1);
+  std::fflush(stdout);
+  for (;;) {
+    const int code = serve_one(*listener, options, port, false);
+    if (options.once) return code;
+  }
+}
+
+// Both ends here: the server is a child process, and whoever of the two dies takes the other along.
+int run_self(const PerfOptions& options) {
+  Result<TcpListener> listener = TcpListener::open(*parse_endpoint("127.0.0.1:0", true));
+  if (!listener) return complain(kName, listener.error());
+  const std::string at = listener->local().to_string();
+  Result<ChildProcess> child = ChildProcess::start([&] { return serve_one(*listener, options, 0, true); });
+  if (!child) return complain(kName, child.error());
+  return run_client(options, at);
+}
+
+int run_perf(const PerfOptions& options) {
+  const int ways = (options.self ? 1 : 0) + (options.listen.empty() ? 0 : 1) + (options.peer.empty() ? 0 : 1);
+  if (ways != 1) {
+    return complain(kName, {ErrorCode::InvalidArgument,
+                            "one of --self, --listen ADDR:PORT and HOST:PORT is needed (see sdr perf --help)"});
+  }
+  try {
+    if (options.self) return run_self(options);
+    return options.listen.empty() ? run_client(options, options.peer) : run_server(options);
+  } catch (const std::bad_alloc&) {
+    return complain(kName, {ErrorCode::System, "out of memory"});
+  }
+}
+
+}  // namespace
+
+Json ReceiverResult::to_json() const {
+  return {{"writes", writes},
+          {"wrong", wrong},
+          {"lost", lost},
+          {"packets_received", packets_received},
+          {"duplicate_packets", duplicate_packets},
+          {"late_packets", late_packets},
+          {"host_drops", host_drops},
+          {"chunks_recovered", chunks_recovered},
+          {"fallbacks", fallbacks},
+          {"receive_calls", receive_calls}};
+}
+
+Result<ReceiverResult> ReceiverResult::from_json(const Json& json) {
+  ReceiverResult result;
+  const std::pair<std::string_view, std::uint64_t*> fields[] = {
+      {"writes", &result.writes},
+      {"wrong", &result.wrong},
+      {"lost", &result.lost},
+      {"packets_received", &result.packets_received},
+      {"duplicate_packets", &result.duplicate_packets},
+      {"late_packets", &result.late_packets},
+      {"host_drops", &result.host_drops},
+      {"chunks_recovered", &result.chunks_recovered},
+      {"fallbacks", &result.fallbacks},
+      {"receive_calls", &result.receive_calls}};
+  for (const auto& [name, into] : fields) {
+    const Result<std::uint64_t> value = get_number(json, name);
+    if (!value) return value.error();
+    *into = *value;
+  }
+  return result;
+}
+
+void add_perf(CLI::App& app, Run& run) {
+  CLI::App* perf = app.add_subcommand("perf", "Measure how long Writes take, and check what arrives");
+  perf->footer(kExamples);
+  auto options = std::make_shared<PerfOptions>();
+  perf->add_option("peer", options->peer, "HOST:PORT of a listening sdr perf")->check(endpoint_text(false));
+  perf->add_option("--listen", options->listen, "Serve one client after another at ADDR:PORT (port 0: any)")
+      ->check(endpoint_text(true));
+  perf->add_flag("--self", options->self, "Run both ends here, as two processes over loopback");
+  perf->add_flag("--once", options->once, "With --listen: end after one client");
+  perf->add_flag("--json", options->json, "Report in JSON");
+  perf->add_option("--size", options->size, "Bytes of a Write, such as 64MiB")->check(size_text())->capture_default_str();
+  perf->add_option("--iters", options->iterations, "Writes that count")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{100'000'000}))
+      ->capture_default_str();
+  perf->add_option("--warmup", options->warmup, "Writes before those")
+      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{100'000'000}))
+      ->capture_default_str();
+  perf->add_option("--inflight", options->inflight, "Writes at a time")
+      ->check(CLI::Range(1U, PerfPlan::kMaxInflight))
+      ->capture_default_str();
+  perf->add_flag("--no-verify", options->no_verify, "Do not compare what arrives with what was sent");
+  add_path_options(*perf, options->path, true);
+  perf->callback([options, &run] { run = [options] { return run_perf(*options); }; });
+}
+
+}  // namespace sdr::cli
