@@ -6,6 +6,7 @@
 
 #include "reliability/control_message.hpp"
 #include "reliability/incoming.hpp"
+#include "reliability/loss_count.hpp"
 #include "reliability/outgoing.hpp"
 #include "reliability/peer_watch.hpp"
 #include "reliability/timing.hpp"
@@ -149,7 +150,7 @@ class Connection::Impl {
     incoming_.add_to(out);
     const QueuePairCounters counters = queue_pair_->counters();
     out.packets_sent = counters.packets_sent;
-    out.packets_lost = counters.packets_sent - std::min(counters.packets_sent, packets_landed_);
+    out.packets_lost = losses_.lost();
     out.packets_received = counters.packets_received;
     out.duplicate_packets = counters.duplicate_packets;
     out.late_packets = counters.late_packets;
@@ -162,7 +163,7 @@ class Connection::Impl {
     out.rtt_smoothed = timing_.rtt.smoothed();
     out.rtt_min = timing_.rtt.min();
     if (out.packets_sent > 0)
-      out.loss_estimate = static_cast<double>(out.packets_lost) / static_cast<double>(out.packets_sent);
+      out.loss_estimate = losses_.share();
     return out;
   }
 
@@ -215,7 +216,7 @@ class Connection::Impl {
       newest_echo_ = reports.header.echo_newest;
       timing_.rtt.sample(Duration(static_cast<std::int64_t>(stamp - echoed)));
     }
-    packets_landed_ = std::max(packets_landed_, reports.header.packets_landed);
+    losses_.landed(reports.header.echo_newest, reports.header.packets_landed);
     watch_.note_landed(reports.header.packets_landed, reports.header.echo_newest);
     if (Result<void> taken = outgoing_.handle(reports.header); !taken) return fail(taken.error(), now);
     while (reports.next(report_))
@@ -261,7 +262,11 @@ class Connection::Impl {
       }
     };
     drain([&](ByteWriter& writer) { return incoming_.poll_reports(writer, timing_, now); });
-    drain([&](ByteWriter& writer) { return outgoing_.poll_offers(writer, timing_, watch_.silence(now), now); });
+    drain([&](ByteWriter& writer) {
+      if (!outgoing_.poll_offers(writer, timing_, watch_.silence(now), now)) return false;
+      losses_.offered(reliability::to_stamp(now), queue_pair_->counters().packets_sent);
+      return true;
+    });
     while (const auto ping = watch_.poll(waiting(), now)) {
       const std::size_t full = std::min<std::size_t>(control_.size(), queue_pair_->geometry().mtu);
       send_control([&](ByteWriter& writer) { write(writer, *ping, ping->full_size ? full : 0); }, now);
@@ -314,7 +319,7 @@ class Connection::Impl {
 
   bool connected_ = false;
   bool was_waiting_ = false;
-  std::uint64_t packets_landed_ = 0;
+  reliability::LossCount losses_;
   std::uint64_t signs_of_life_ = 0;
   reliability::Stamp newest_echo_ = 0;
   TimePoint expected_ = kNever;  // when progress() asked to be called

@@ -82,9 +82,11 @@ bool ReportsReader::next(Report& report) {
   report.missing.clear();
   std::uint64_t at = report.base;
   for (std::uint16_t i = 0; i < ranges; ++i) {
-    const std::uint64_t first = at + records_.varint();
+    const std::uint64_t gap = records_.varint();
     const std::uint64_t count = records_.varint();
-    if (!records_.ok() || count == 0 || first > report.horizon || count > report.horizon - first) return false;
+    if (!records_.ok() || count == 0 || at > report.horizon || gap > report.horizon - at) return false;
+    const std::uint64_t first = at + gap;
+    if (count > report.horizon - first) return false;
     report.missing.push_back({static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(count)});
     at = first + count;
   }

@@ -63,7 +63,7 @@ struct ReportsHeader {
   Stamp echo_newest = 0;             // of the newest offers, for the RTT
   std::uint64_t echo_held = 0;       // nanoseconds since those arrived
   std::uint64_t completed_below = 0; // every transfer below is complete
-  std::uint64_t packets_landed = 0;  // at this end, so far
+  std::uint64_t packets_landed = 0;  // at this end, when the newest offers arrived
 };
 
 // Readers of a datagram's records: next() yields one after the other until the end or the first malformed one.

@@ -116,7 +116,7 @@ ReceiverTiming Incoming::receiver_timing(const Timing& timing) const {
 
 Result<void> Incoming::handle(OffersReader offers, const Timing& timing, TimePoint now) {
   if (offers.header.stamp > echo_newest_.stamp) {
-    echo_newest_ = {offers.header.stamp, now};
+    echo_newest_ = {offers.header.stamp, now, packets_landed()};
     if (echoes_.size() == kMaxEchoes) echoes_.pop_back();  // keep the oldest: it settles first
     echoes_.push_back(echo_newest_);
   }
@@ -244,6 +244,11 @@ void Incoming::drive(const Timing& timing, TimePoint now) {
 
 // --- reporting ---
 
+std::uint64_t Incoming::packets_landed() const {
+  const QueuePairCounters counters = queue_pair_.counters();
+  return counters.packets_received + counters.duplicate_packets + counters.late_packets + counters.out_of_range_packets;
+}
+
 void Incoming::settle_echo(Duration tolerance, TimePoint now) {
   while (!echoes_.empty() && echoes_.front().arrived + tolerance <= now) {
     echo_settled_ = echoes_.front().stamp;
@@ -257,13 +262,11 @@ bool Incoming::poll_reports(ByteWriter& writer, const Timing& timing, TimePoint 
   });
   if (!due && !answer_due_) return false;
   settle_echo(timing.tolerance(), now);
-  const QueuePairCounters counters = queue_pair_.counters();
   write(writer, ReportsHeader{.echo = echo_settled_,
                               .echo_newest = echo_newest_.stamp,
                               .echo_held = static_cast<std::uint64_t>((now - echo_newest_.arrived).count()),
                               .completed_below = first_transfer_,
-                              .packets_landed = counters.packets_received + counters.duplicate_packets +
-                                                counters.late_packets + counters.out_of_range_packets});
+                              .packets_landed = echo_newest_.landed});
   answer_due_ = false;
   for (Transfer& transfer : transfers_) {
     if (!transfer.receiver || transfer.receiver->report_due() > now) continue;

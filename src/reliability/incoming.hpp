@@ -88,6 +88,7 @@ class Incoming {
   struct Echo {
     Stamp stamp = 0;
     TimePoint arrived{};
+    std::uint64_t landed = 0;  // packets of the peer that had landed by then
   };
 
   void announce();
@@ -102,6 +103,7 @@ class Incoming {
   void confirm(TimePoint now);
   [[nodiscard]] Receive* find_receive(std::uint64_t number);
   [[nodiscard]] ReceiverTiming receiver_timing(const Timing& timing) const;
+  [[nodiscard]] std::uint64_t packets_landed() const;
   void settle_echo(Duration tolerance, TimePoint now);
 
   TransferShape shape_;

@@ -31,24 +31,27 @@ void TransferReceiver::look(ChunkBitmap data, ChunkBitmap parity, TimePoint now,
   if (code_ == nullptr) {
     tracker_.poll(data, [](std::uint32_t) {});
   } else {
-    tracker_.poll(data, [this](std::uint32_t chunk) { progress_.data_arrived(chunk); });
-    parity_tracker_.poll(parity, [this](std::uint32_t q) { progress_.parity_arrived(q); });
-    const bool seen = tracker_.arrived() + parity_tracker_.arrived() > 0;
-    if (seen && !fallback_set_ && timing.sender_rate.limited()) {
-      const std::uint64_t coded_bytes =
-          (std::uint64_t{tracker_.chunks()} + parity_tracker_.chunks()) * chunk_bytes_;
-      const TimePoint fallback = now + timing.sender_rate.time_for({coded_bytes}) +
-                                 std::chrono::duration_cast<Duration>(timing.rtt * kFallbackBeta);
-      fallback_set_ = true;
-      flush_at_ = std::min(flush_at_, fallback);
-    }
+    const bool data_came = tracker_.poll(data, [this](std::uint32_t chunk) { progress_.data_arrived(chunk); });
+    const bool parity_came = parity_tracker_.poll(parity, [this](std::uint32_t q) { progress_.parity_arrived(q); });
+    if (data_came || parity_came) postpone_fallback(now, timing);
   }
   if (has_all()) return;
-  if (!flushed_ && now >= flush_at_) {
+  if (!flushed_ && now >= std::min(flush_at_, fallback_at_)) {
     flushed_ = true;
     report_after(Duration::zero(), now);
   }
   watch_gaps(now, timing);
+}
+
+// Not before the time that the whole message takes from its first chunk on, and not while it is still coming: a sender
+// that was held up is no loss.
+void TransferReceiver::postpone_fallback(TimePoint now, const ReceiverTiming& timing) {
+  if (!timing.sender_rate.limited()) return;
+  if (last_chunk_due_ == kNever) {
+    const std::uint64_t coded_bytes = (std::uint64_t{tracker_.chunks()} + parity_tracker_.chunks()) * chunk_bytes_;
+    last_chunk_due_ = now + timing.sender_rate.time_for({coded_bytes});
+  }
+  fallback_at_ = std::max(last_chunk_due_, now) + std::chrono::duration_cast<Duration>(timing.rtt * kFallbackBeta);
 }
 
 bool TransferReceiver::has_all() const {
@@ -76,7 +79,7 @@ TimePoint TransferReceiver::next_timeout() const {
   if (!offered_ || has_all()) return report_at_;
   // Unsettled gaps ask for the next sample; without any, the next arrival does.
   const bool unsettled = rules_.names_gaps_early() && tracker_.highest() > tracker_.cumulative() && tracker_.highest() > named_;
-  return std::min({report_at_, flushed_ ? kNever : flush_at_,
+  return std::min({report_at_, flushed_ ? kNever : std::min(flush_at_, fallback_at_),
                    unsettled ? sampled_at_ + gap_wait_ : kNever});
 }
 

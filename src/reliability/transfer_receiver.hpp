@@ -64,6 +64,7 @@ class TransferReceiver {
   [[nodiscard]] bool fell_back() const { return fell_back_; }
 
  private:
+  void postpone_fallback(TimePoint now, const ReceiverTiming& timing);
   void watch_gaps(TimePoint now, const ReceiverTiming& timing);
   void list_missing(Report& report, std::uint32_t horizon);
   void list_needed(Report& report);
@@ -76,7 +77,6 @@ class TransferReceiver {
 
   bool offered_ = false;
   bool flushed_ = false;  // everything has been sent once, and what is missing is missing
-  bool fallback_set_ = false;
   std::uint64_t length_ = 0;
   ArrivalTracker tracker_;
   ArrivalTracker parity_tracker_;
@@ -90,7 +90,9 @@ class TransferReceiver {
   TimePoint sampled_at_{};
   Duration gap_wait_{0};  // the tolerance at the last look
   TimePoint report_at_ = kNever;
-  TimePoint flush_at_ = kNever;
+  TimePoint flush_at_ = kNever;      // when the sender's word that it has sent all takes effect
+  TimePoint last_chunk_due_ = kNever;
+  TimePoint fallback_at_ = kNever;   // FTO
 
   std::unique_ptr<AsyncWork> work_;
   std::uint32_t recovered_ = 0;

@@ -27,6 +27,15 @@ std::string one_line(std::string text) {
   return text;
 }
 
+// What is wrong, where CLI11 says so only indirectly.
+std::string explain(const CLI::App& app, int argc, char** argv, const CLI::ParseError& error) {
+  const bool word = argc > 1 && argv[1][0] != '-' && argv[1][0] != '\0';
+  if (!word || !app.get_subcommands().empty()) return one_line(error.what());
+  std::string names;
+  for (const CLI::App* known : app.get_subcommands(nullptr)) names += (names.empty() ? "" : ", ") + known->get_name();
+  return fmt::format("no subcommand \"{}\"; there are {}", printable(argv[1]), names);
+}
+
 std::string chosen_subcommand(const CLI::App& app) {
   const auto chosen = app.get_subcommands();
   return chosen.empty() ? "sdr" : "sdr " + chosen.front()->get_name();
@@ -36,7 +45,7 @@ int run(int argc, char** argv) {
   CLI::App app(kAbout, "sdr");
   app.require_subcommand(1);
   app.set_help_flag("-h,--help", "This text; every subcommand has its own");
-  app.set_version_flag("--version", "sdr " SDR_VERSION);
+  app.set_version_flag("--version", "sdr " SDR_VERSION, "Which version this is");
   app.get_formatter()->column_width(34);
   app.footer("Exit codes: 0 done, 1 failed, 2 wrong usage. `sdr SUBCOMMAND --help` has examples.");
   Run chosen;
@@ -50,7 +59,7 @@ int run(int argc, char** argv) {
     return app.exit(help_or_version);
   } catch (const CLI::ParseError& error) {
     const std::string who = chosen_subcommand(app);
-    fmt::print(stderr, "{}: {} (see {} --help)\n", who, one_line(error.what()), who);
+    fmt::print(stderr, "{}: {} (see {} --help)\n", who, explain(app, argc, argv, error), who);
     return kWrongUsage;
   }
   return chosen();

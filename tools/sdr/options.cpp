@@ -16,16 +16,17 @@ namespace {
 constexpr std::uint32_t kMaxChunkPackets = 1U << 18;
 
 template <typename Parse>
-CLI::Validator check_with(std::string name, Parse parse) {
+CLI::Validator check_with(Parse parse) {
   return CLI::Validator(
       [parse](std::string& text) {
         const auto parsed = parse(text);
         return parsed ? std::string() : parsed.error().message;
       },
-      std::move(name));
+      "");
 }
 
-bool parse_whole(std::string_view text, unsigned& value) {
+template <typename Number>
+bool parse_whole(std::string_view text, Number& value) {
   const auto [stop, code] = std::from_chars(text.data(), text.data() + text.size(), value);
   return code == std::errc() && stop == text.data() + text.size() && !text.empty();
 }
@@ -64,21 +65,34 @@ Error no_such_scheme(std::string_view text, bool with_none) {
 
 }  // namespace
 
-CLI::Validator size_text() { return check_with("SIZE", [](const std::string& t) { return parse_bytes(t); }); }
-CLI::Validator rate_text() { return check_with("RATE", [](const std::string& t) { return parse_bandwidth(t); }); }
-CLI::Validator duration_text() { return check_with("TIME", [](const std::string& t) { return parse_duration(t); }); }
+CLI::Validator size_text() { return check_with([](const std::string& t) { return parse_bytes(t); }); }
+CLI::Validator rate_text() { return check_with([](const std::string& t) { return parse_bandwidth(t); }); }
+CLI::Validator duration_text() { return check_with([](const std::string& t) { return parse_duration(t); }); }
 CLI::Validator endpoint_text(bool any_port) {
-  return check_with("ADDR:PORT", [any_port](const std::string& t) -> Result<void> {
+  return check_with([any_port](const std::string& t) -> Result<void> {
     const Result<SocketAddress> parsed = parse_endpoint(t, any_port);
     if (!parsed && parsed.error().code == ErrorCode::InvalidArgument) return parsed.error();
     return {};  // a name that does not resolve is no wrong usage
   });
 }
 
+CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
+  return check_with([least, most](const std::string& t) -> Result<void> {
+    std::uint64_t value = 0;
+    if (parse_whole(t, value) && value >= least && value <= most) return {};
+    return Error{ErrorCode::InvalidArgument, fmt::format("\"{}\" is not a whole number from {} to {}", t, least, most)};
+  });
+}
+
 void add_device_options(CLI::App& app, PathOptions& options) {
-  app.add_option("--transport", options.transport, "How packets travel (udp)")->check(CLI::IsMember({"udp"}));
-  app.add_option("--device", options.device,
-                 "Address or interface for the data; by default the one that reaches the peer");
+  app.add_option("--transport", options.transport, "How packets travel: udp")
+      ->check(check_with([](const std::string& t) -> Result<void> {
+        if (t == "udp") return {};
+        return Error{ErrorCode::InvalidArgument, fmt::format("unknown transport \"{}\"; there is udp", t)};
+      }))
+      ->type_name("NAME");
+  app.add_option("--device", options.device, "Address or interface for the data (default: what reaches the peer)")
+      ->type_name("ADDR|IFACE");
 }
 
 void add_path_options(CLI::App& app, PathOptions& options, bool with_scheme_none) {
@@ -86,25 +100,36 @@ void add_path_options(CLI::App& app, PathOptions& options, bool with_scheme_none
   app.add_option("--scheme", options.scheme,
                  with_scheme_none ? "none (bare SDK), sr-rto, sr-nack, ec-xor, ec-rs, ec-rs:32:8"
                                   : "sr-rto, sr-nack, ec-xor, ec-rs, ec-rs:32:8")
-      ->check(check_with("SCHEME", scheme))
+      ->check(check_with(scheme))
+      ->type_name("NAME")
       ->capture_default_str();
-  app.add_option("--k", options.k, "Data chunks of an erasure-coded submessage (default 32)")->check(CLI::Range(1, 255));
-  app.add_option("--m", options.m, "Parity chunks of an erasure-coded submessage (default 8)")->check(CLI::Range(1, 255));
+  app.add_option("--k", options.k, "Data chunks of an erasure-coded submessage (default 32)")
+      ->check(whole_number(1, 255))
+      ->type_name("N");
+  app.add_option("--m", options.m, "Parity chunks of an erasure-coded submessage (default 8)")
+      ->check(whole_number(1, 255))
+      ->type_name("N");
   app.add_option("--rate", options.rate, "Rate of the path, such as 1Gbit; needed when it leaves this machine")
-      ->check(rate_text());
+      ->check(rate_text())
+      ->type_name("RATE");
   app.add_option("--link", options.link, "Emulate a link on the way: rtt=25ms,rate=1Gbit,loss=1e-3,burst=4,...")
-      ->check(check_with("LINK", [](const std::string& t) { return simulation::LinkSpec::parse(t); }));
+      ->check(check_with([](const std::string& t) { return simulation::LinkSpec::parse(t); }))
+      ->type_name("LINK");
   app.add_option("--mtu", options.mtu, "Payload of a packet in bytes, or auto: what the path carries")
-      ->check(check_with("SIZE", check_mtu_text))
+      ->check(check_with(check_mtu_text))
+      ->type_name("SIZE")
       ->capture_default_str();
   app.add_option("--chunk", options.chunk, "Chunk: a size, a number of packets (16p), or auto (4p)")
-      ->check(check_with("SIZE", check_chunk_text))
+      ->check(check_with(check_chunk_text))
+      ->type_name("SIZE")
       ->capture_default_str();
   app.add_option("--channels", options.channels, "UDP sockets that the packets are spread over")
-      ->check(CLI::Range(1U, kMaxChannels))
+      ->check(whole_number(1, kMaxChannels))
+      ->type_name("N")
       ->capture_default_str();
   app.add_option("--timeout", options.timeout, "Give up when the peer was silent for this long")
       ->check(duration_text())
+      ->type_name("TIME")
       ->capture_default_str();
   add_device_options(app, options);
 }

@@ -30,7 +30,7 @@ struct PathOptions {
   std::string timeout = "10s";
 };
 
-inline constexpr std::uint32_t kDefaultChunkPackets = 4;
+inline constexpr std::uint32_t kDefaultChunkPackets = 1;
 inline constexpr unsigned kMaxChannels = 64;
 
 // The options of the side that decides (the client, the sender).
@@ -38,11 +38,12 @@ void add_path_options(CLI::App& app, PathOptions& options, bool with_scheme_none
 // --transport and --device, all there is for the side that follows.
 void add_device_options(CLI::App& app, PathOptions& options);
 
-// Checks for CLI::Option::check().
+// Checks for CLI::Option::check(). They add nothing to the help; type_name() says what an option takes.
 CLI::Validator size_text();
 CLI::Validator rate_text();
 CLI::Validator duration_text();
 CLI::Validator endpoint_text(bool any_port);
+CLI::Validator whole_number(std::uint64_t least, std::uint64_t most);
 
 // A scheme as it is written: "none", "sr-rto", "sr-nack", "ec-xor", "ec-rs", the erasure codes also as "ec-rs:32:8".
 struct SchemeChoice {

@@ -11,6 +11,7 @@
 #include "sdr/driver.hpp"
 #include "sdr/options.hpp"
 #include "sdr/path.hpp"
+#include "sdr/perf_ends.hpp"
 #include "sdr/perf_plan.hpp"
 #include "sdr/perf_report.hpp"
 #include "sdr/perf_run.hpp"
@@ -83,7 +84,9 @@ Result<Agreed> agree(Session& session, const PerfOptions& options, const PerfPla
 }
 
 Result<int> measure(Session& session, const PerfOptions& options) {
-  const PerfPlan plan = plan_of(options);
+  const Result<PerfPlan> checked = PerfPlan::from_json(plan_of(options).to_json());
+  if (!checked) return checked.error();
+  const PerfPlan& plan = *checked;
   Result<Agreed> agreed = agree(session, options, plan);
   if (!agreed) return agreed.error();
   const auto& [path, payload] = *agreed;
@@ -128,9 +131,12 @@ Result<std::string> serve(Session& session, const PerfOptions& options, std::uin
   if (Result<void> fits = plan->check_memory(plan->receives() + 1ULL); !fits) return refuse(fits.error());
   const Result<Payload> payload = Payload::make(plan->size, plan->seed);
   if (!payload) return refuse(payload.error());
+  Result<ReceiveBuffers> buffers = ReceiveBuffers::make(*plan, *payload);
+  if (!buffers) return refuse(buffers.error());
+  // All that takes time is done before the answer.
   if (Result<void> sent = session.send({{"mtu", path->mtu()}}); !sent) return sent.error();
-  const auto result = path->scheme().scheme ? receive_reliable(*path, *plan, *payload, session)
-                                            : receive_bare(*path, *plan, *payload, session);
+  const auto result = path->scheme().scheme ? receive_reliable(*path, *plan, *buffers, session)
+                                            : receive_bare(*path, *plan, *buffers, session);
   if (!result) return refuse(result.error());
   if (Result<void> sent = session.send(result->to_json()); !sent) return sent.error();
   return fmt::format("{} Writes of {} with {} from {}: {}", plan->writes(), to_string(plan->size),
@@ -234,21 +240,28 @@ void add_perf(CLI::App& app, Run& run) {
   CLI::App* perf = app.add_subcommand("perf", "Measure how long Writes take, and check what arrives");
   perf->footer(kExamples);
   auto options = std::make_shared<PerfOptions>();
-  perf->add_option("peer", options->peer, "HOST:PORT of a listening sdr perf")->check(endpoint_text(false));
-  perf->add_option("--listen", options->listen, "Serve one client after another at ADDR:PORT (port 0: any)")
-      ->check(endpoint_text(true));
+  perf->add_option("peer", options->peer, "A listening sdr perf")->check(endpoint_text(false))->type_name("HOST:PORT");
+  perf->add_option("--listen", options->listen, "Serve one client after another, as they ask (port 0: any)")
+      ->check(endpoint_text(true))
+      ->type_name("ADDR:PORT");
   perf->add_flag("--self", options->self, "Run both ends here, as two processes over loopback");
   perf->add_flag("--once", options->once, "With --listen: end after one client");
   perf->add_flag("--json", options->json, "Report in JSON");
-  perf->add_option("--size", options->size, "Bytes of a Write, such as 64MiB")->check(size_text())->capture_default_str();
+  perf->add_option("--size", options->size, "Length of a Write, such as 64MiB")
+      ->check(size_text())
+      ->type_name("SIZE")
+      ->capture_default_str();
   perf->add_option("--iters", options->iterations, "Writes that count")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{100'000'000}))
+      ->check(whole_number(1, PerfPlan::kMaxWrites))
+      ->type_name("N")
       ->capture_default_str();
   perf->add_option("--warmup", options->warmup, "Writes before those")
-      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{100'000'000}))
+      ->check(whole_number(0, PerfPlan::kMaxWrites))
+      ->type_name("N")
       ->capture_default_str();
   perf->add_option("--inflight", options->inflight, "Writes at a time")
-      ->check(CLI::Range(1U, PerfPlan::kMaxInflight))
+      ->check(whole_number(1, PerfPlan::kMaxInflight))
+      ->type_name("N")
       ->capture_default_str();
   perf->add_flag("--no-verify", options->no_verify, "Do not compare what arrives with what was sent");
   add_path_options(*perf, options->path, true);

@@ -264,7 +264,6 @@ class Receiver {
       const Result<RecvHandle> posted = queue_pair_.post_receive(buffers_.buffer(buffers_.next()));
       if (!posted && posted.error().code == ErrorCode::Retry) return {};
       if (!posted) return posted.error();
-      if (Result<void> told = queue_pair_.set_length(*posted, plan_.size); !told) return told;
       const Result<ChunkBitmap> bitmap = queue_pair_.chunk_bitmap(*posted);
       if (!bitmap) return bitmap.error();
       open_.push_back({.handle = *posted, .bitmap = *bitmap, .number = buffers_.next()});
@@ -315,21 +314,19 @@ Result<SenderResult> send_bare(const Path& path, const PerfPlan& plan, const Pay
   return sender.result();
 }
 
-Result<ReceiverResult> receive_bare(const Path& path, const PerfPlan& plan, const Payload& payload, Session& session) {
-  auto buffers = ReceiveBuffers::make(plan, payload);
-  if (!buffers) return buffers.error();
+Result<ReceiverResult> receive_bare(const Path& path, const PerfPlan& plan, ReceiveBuffers& buffers, Session& session) {
   auto queue_pair = make_queue_pair(path, plan, session);
   if (!queue_pair) return queue_pair.error();
   Driver driver;
   driver.add(**queue_pair);
   driver.watch(session.fd());
   SessionWatch watch(session);
-  Receiver receiver(**queue_pair, plan, *buffers);
-  while (!watch.message() || !buffers->finished()) {
+  Receiver receiver(**queue_pair, plan, buffers);
+  while (!watch.message() || !buffers.finished()) {
     if (watch.error()) return *watch.error();
     const TimePoint now = Driver::now();
     if (Result<void> worked = receiver.work(now); !worked) return worked.error();
-    driver.run_once(buffers->busy() ? Duration(0) : kStaleCheck);
+    driver.run_once(buffers.busy() ? Duration(0) : kStaleCheck);
     watch.look(now);
   }
   return receiver.result();

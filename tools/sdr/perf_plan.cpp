@@ -15,7 +15,6 @@ namespace {
 
 constexpr std::uint64_t kSpareReceiveBytes = 256ULL << 20;
 constexpr std::uint64_t kHugePage = 2ULL << 20;
-constexpr std::uint64_t kMaxWrites = 100'000'000;
 
 // splitmix64 (Steele, Lea, Flood 2014): one multiplication chain a word, fast enough to fill gigabytes.
 std::uint64_t scrambled(std::uint64_t n) {
@@ -70,7 +69,7 @@ Result<void> PerfPlan::check_memory(std::uint64_t buffers) const {
                     static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) / 2;
   if (size.count <= half / buffers) return {};
   return Error{ErrorCode::InvalidArgument,
-               fmt::format("{} buffers of {} are more than {}, half of this machine's memory", buffers, to_string(size),
+               fmt::format("{} x {} of buffers are more than {}, half of this machine's memory", buffers, to_string(size),
                            to_string(Bytes{half}))};
 }
 

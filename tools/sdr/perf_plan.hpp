@@ -23,6 +23,7 @@ namespace sdr::cli {
 
 struct PerfPlan {
   static constexpr std::uint32_t kMaxInflight = 512;
+  static constexpr std::uint64_t kMaxWrites = 100'000'000;
 
   Bytes size = 8_MiB;
   std::uint64_t iterations = 20;

@@ -148,23 +148,21 @@ Result<SenderResult> send_reliable(const Path& path, const PerfPlan& plan, const
   return sender.result();
 }
 
-Result<ReceiverResult> receive_reliable(const Path& path, const PerfPlan& plan, const Payload& payload,
+Result<ReceiverResult> receive_reliable(const Path& path, const PerfPlan& plan, ReceiveBuffers& buffers,
                                         Session& session) {
-  auto buffers = ReceiveBuffers::make(plan, payload);
-  if (!buffers) return buffers.error();
   auto connection = make_connection(path, plan, session);
   if (!connection) return connection.error();
   Driver driver;
   driver.add(**connection);
   driver.watch(session.fd());
   SessionWatch watch(session);
-  Receiver receiver(**connection, plan, *buffers);
+  Receiver receiver(**connection, plan, buffers);
   // The client's word comes after its last completion: all receives are complete then, and only need verification.
-  while (!watch.message() || !buffers->finished()) {
+  while (!watch.message() || !buffers.finished()) {
     if (watch.error()) return *watch.error();
     if ((*connection)->failure()) return *(*connection)->failure();
     if (Result<void> worked = receiver.work(); !worked) return worked.error();
-    driver.run_once(buffers->busy() ? Duration(0) : kNap);
+    driver.run_once(buffers.busy() ? Duration(0) : kNap);
     watch.look(Driver::now());
   }
   return receiver.result();

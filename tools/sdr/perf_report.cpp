@@ -131,7 +131,7 @@ void PerfReportCard::print() const {
     table.row("slowdown", fmt::format("mean {:.3f}, p99 {:.3f} (against {}: payload at the rate, plus the RTT)",
                                       mean_ms_ / ideal, percentile_ms(0.99) / ideal, in_ms(ideal)));
   }
-  table.row("goodput", fmt::format("{}, {:.3f} Mpacket/s", to_string(Bandwidth{bits / seconds_}),
+  table.row("goodput", fmt::format("{}, {:.3f} Mpacket/s", bits > 0 ? to_string(Bandwidth{bits / seconds_}) : "nothing",
                                    static_cast<double>(arrived) / seconds_ / 1e6));
   table.row("packets", fmt::format("{} sent, {} lost ({} of them by this host), {} late, {} twice", sent_.packets_sent,
                                    packets_lost(), received_.host_drops, received_.late_packets,
@@ -140,9 +140,11 @@ void PerfReportCard::print() const {
     table.row("repairs", fmt::format("{} chunks sent again, {} recovered from parity, {} fallbacks",
                                      sent_.chunks_retransmitted, received_.chunks_recovered, received_.fallbacks));
   }
-  table.row("system calls", fmt::format("{:.3f} a packet sent, {:.3f} a packet received",
-                                        per_packet(sent_.send_calls, sent_.packets_sent),
-                                        per_packet(received_.receive_calls, arrived)));
+  if (arrived > 0) {
+    table.row("system calls", fmt::format("{:.3f} a packet sent, {:.3f} a packet received",
+                                          per_packet(sent_.send_calls, sent_.packets_sent),
+                                          per_packet(received_.receive_calls, arrived)));
+  }
   table.row("verified", !plan_.verify ? "not looked at (--no-verify)"
                         : good()      ? fmt::format("all {} Writes, byte for byte", received_.writes)
                                       : fmt::format("NO: {} wrong, {} lost", received_.wrong, received_.lost));

@@ -23,6 +23,8 @@
 
 namespace sdr::cli {
 
+class ReceiveBuffers;  // perf_ends.hpp
+
 inline constexpr Duration kLostAfter = std::chrono::seconds(1);
 
 // What the client saw. Counters are of the Writes that count, without the warm-up.
@@ -59,9 +61,9 @@ struct ReceiverResult {
 };
 
 Result<SenderResult> send_reliable(const Path& path, const PerfPlan& plan, const Payload& payload, Session& session);
-Result<ReceiverResult> receive_reliable(const Path& path, const PerfPlan& plan, const Payload& payload,
+Result<ReceiverResult> receive_reliable(const Path& path, const PerfPlan& plan, ReceiveBuffers& buffers,
                                         Session& session);
 Result<SenderResult> send_bare(const Path& path, const PerfPlan& plan, const Payload& payload, Session& session);
-Result<ReceiverResult> receive_bare(const Path& path, const PerfPlan& plan, const Payload& payload, Session& session);
+Result<ReceiverResult> receive_bare(const Path& path, const PerfPlan& plan, ReceiveBuffers& buffers, Session& session);
 
 }  // namespace sdr::cli

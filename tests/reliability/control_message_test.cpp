@@ -1,0 +1,192 @@
+// The codec of the reliability layer's control messages.
+#include "reliability/control_message.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tests/reliability/pair.hpp"
+
+namespace sdr::reliability {
+namespace {
+
+class Datagram {
+ public:
+  explicit Datagram(std::size_t size = 1200) : memory_(size), writer(memory_) {}
+  template <typename T>
+  T parsed() {
+    auto message = parse(writer.written());
+    EXPECT_TRUE(message.has_value());
+    return std::get<T>(*message);
+  }
+
+ private:
+  std::vector<std::byte> memory_;
+
+ public:
+  ByteWriter writer;
+};
+
+void expect_equal(const Report& a, const Report& b) {
+  EXPECT_EQ(a.transfer, b.transfer);
+  EXPECT_EQ(a.complete, b.complete);
+  EXPECT_EQ(a.base, b.base);
+  EXPECT_EQ(a.horizon, b.horizon);
+  ASSERT_EQ(a.missing.size(), b.missing.size());
+  for (std::size_t i = 0; i < a.missing.size(); ++i) {
+    EXPECT_EQ(a.missing[i].first, b.missing[i].first);
+    EXPECT_EQ(a.missing[i].count, b.missing[i].count);
+  }
+}
+
+Report random_report(std::mt19937_64& random, std::size_t ranges) {
+  Report report{.transfer = random(), .complete = random() % 2 == 0};
+  report.base = static_cast<std::uint32_t>(random() % 1'000'000);
+  std::uint32_t at = report.base;
+  for (std::size_t i = 0; i < ranges; ++i) {
+    const ChunkRange range{at + static_cast<std::uint32_t>(random() % 1000), 1 + static_cast<std::uint32_t>(random() % 300)};
+    report.missing.push_back(range);
+    at = range.first + range.count + 1;
+  }
+  report.horizon = at + static_cast<std::uint32_t>(random() % 1000);
+  return report;
+}
+
+TEST(ControlMessage, PingsAndPongs_ComeBackAsWritten_AndPaddingIsNoMatter) {
+  for (const bool full : {false, true}) {
+    Datagram ping;
+    write(ping.writer, Ping{0x0123456789ABCDEF, full}, full ? 1000 : 0);
+    EXPECT_EQ(ping.writer.size(), full ? 1000U : 11U);
+    EXPECT_EQ(ping.parsed<Ping>().stamp, 0x0123456789ABCDEFU);
+    EXPECT_EQ(ping.parsed<Ping>().full_size, full);
+    Datagram pong;
+    write(pong.writer, Pong{77, full});
+    EXPECT_EQ(pong.parsed<Pong>().stamp, 77U);
+    EXPECT_EQ(pong.parsed<Pong>().full_size, full);
+  }
+}
+
+TEST(ControlMessage, Offers_ComeBackAsWritten) {
+  Datagram datagram;
+  write(datagram.writer, OffersHeader{5, 6, 7});
+  const Offer offers[] = {{1, 2, 3, 4, std::nullopt, false}, {UINT64_MAX, 1, 0, 9, 0U, true}, {3, 3, 3, 3, 0xFFFFFFFFU, false}};
+  for (const Offer& offer : offers) ASSERT_TRUE(append(datagram.writer, offer));
+  OffersReader reader = datagram.parsed<OffersReader>();
+  EXPECT_EQ(reader.header.stamp, 5U);
+  EXPECT_EQ(reader.header.settled_below, 6U);
+  EXPECT_EQ(reader.header.rate_bits, 7U);
+  for (const Offer& offer : offers) {
+    const auto read = reader.next();
+    ASSERT_TRUE(read);
+    EXPECT_EQ(read->transfer, offer.transfer);
+    EXPECT_EQ(read->write, offer.write);
+    EXPECT_EQ(read->write_length, offer.write_length);
+    EXPECT_EQ(read->offset, offer.offset);
+    EXPECT_EQ(read->immediate, offer.immediate);
+    EXPECT_EQ(read->all_sent, offer.all_sent);
+  }
+  EXPECT_FALSE(reader.next());
+}
+
+TEST(ControlMessage, Reports_ComeBackAsWritten) {
+  const std::uint64_t seed = testing::test_seed(3);
+  SCOPED_TRACE(testing::seed_trace(seed));
+  std::mt19937_64 random(seed);
+  for (int i = 0; i < 1000; ++i) {
+    Datagram datagram;
+    write(datagram.writer, ReportsHeader{1, 2, 3, 4, 5});
+    std::vector<Report> reports;
+    for (std::size_t n = random() % 4; n > 0; --n) {
+      reports.push_back(random_report(random, random() % 20));
+      ASSERT_TRUE(append(datagram.writer, reports.back()));
+    }
+    ReportsReader reader = datagram.parsed<ReportsReader>();
+    EXPECT_EQ(reader.header.echo, 1U);
+    EXPECT_EQ(reader.header.echo_newest, 2U);
+    EXPECT_EQ(reader.header.echo_held, 3U);
+    EXPECT_EQ(reader.header.completed_below, 4U);
+    EXPECT_EQ(reader.header.packets_landed, 5U);
+    Report read;
+    for (const Report& report : reports) {
+      ASSERT_TRUE(reader.next(read));
+      expect_equal(read, report);
+    }
+    EXPECT_FALSE(reader.next(read));
+  }
+}
+
+// A report says the truth about what it covers, however little fits: its horizon ends where its ranges do.
+TEST(ControlMessage, ReportThatDoesNotFit_IsCutTogetherWithItsHorizon) {
+  std::mt19937_64 random(4);
+  for (std::size_t room = 0; room < 400; ++room) {
+    const Report report = random_report(random, 30);
+    std::vector<std::byte> memory(room);
+    ByteWriter writer(memory);
+    write(writer, ReportsHeader{});
+    if (!writer.ok()) continue;
+    const std::size_t before = writer.size();
+    if (!append(writer, report)) {
+      EXPECT_EQ(writer.size(), before);
+      EXPECT_LT(room - before, 40U);
+      continue;
+    }
+    ASSERT_TRUE(writer.ok());
+    auto message = parse(writer.written());
+    ASSERT_TRUE(message);
+    Report read;
+    ASSERT_TRUE(std::get<ReportsReader>(*message).next(read));
+    Report cut = report;
+    ASSERT_GE(read.missing.size(), 1U);
+    cut.missing.resize(read.missing.size());
+    if (cut.missing.size() < report.missing.size()) cut.horizon = cut.missing.back().first + cut.missing.back().count;
+    expect_equal(read, cut);
+  }
+}
+
+TEST(ControlMessage, OfferThatDoesNotFit_IsNotBegun) {
+  Datagram datagram(26 + 36);  // an offer is 37 bytes
+  write(datagram.writer, OffersHeader{});
+  EXPECT_FALSE(append(datagram.writer, Offer{}));
+  EXPECT_EQ(datagram.writer.size(), 26U);
+}
+
+TEST(ControlMessage, OtherVersionsKindsAndShortOnes_AreNothing) {
+  Datagram datagram;
+  write(datagram.writer, ReportsHeader{1, 2, 3, 4, 5});
+  std::vector<std::byte> bytes(datagram.writer.written().begin(), datagram.writer.written().end());
+  for (std::size_t size = 0; size < bytes.size(); ++size) EXPECT_FALSE(parse(std::span(bytes).first(size))) << size;
+  EXPECT_TRUE(parse(bytes));
+  bytes[1] = std::byte{kReliabilityVersion + 1};
+  EXPECT_FALSE(parse(bytes));
+  bytes[1] = std::byte{kReliabilityVersion};
+  for (const int kind : {0, 5, 255}) {
+    bytes[0] = static_cast<std::byte>(kind);
+    EXPECT_FALSE(parse(bytes));
+  }
+}
+
+TEST(ControlMessage, RangesOutOfOrderOrBeyondTheHorizon_EndTheReading) {
+  const auto readable = [](std::uint32_t base, std::uint32_t horizon, std::uint64_t gap, std::uint64_t count) {
+    Datagram datagram;
+    write(datagram.writer, ReportsHeader{});
+    datagram.writer.u64(1);
+    datagram.writer.u8(0);
+    datagram.writer.u32(base);
+    datagram.writer.u32(horizon);
+    datagram.writer.u16(1);
+    datagram.writer.varint(gap);
+    datagram.writer.varint(count);
+    Report report;
+    return datagram.parsed<ReportsReader>().next(report);
+  };
+  EXPECT_TRUE(readable(10, 20, 0, 10));
+  EXPECT_FALSE(readable(10, 20, 0, 11));
+  EXPECT_FALSE(readable(10, 20, 11, 1));
+  EXPECT_FALSE(readable(10, 20, 3, 0));
+  EXPECT_FALSE(readable(10, 20, UINT64_MAX, 1));
+  EXPECT_FALSE(readable(10, 20, 1, UINT64_MAX));
+  EXPECT_FALSE(readable(20, 10, 0, 1));
+}
+
+}  // namespace
+}  // namespace sdr::reliability
