@@ -1,8 +1,9 @@
 // Implements the devices of sdr.h and the memory regions of sdr_mr.h.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <limits>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <string_view>
 
 #include "capi/call.hpp"

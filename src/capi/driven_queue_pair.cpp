@@ -1,6 +1,7 @@
 #include "capi/driven_queue_pair.hpp"
 
 #include <cstdint>
+#include <memory>
 
 namespace sdr::capi {
 namespace {

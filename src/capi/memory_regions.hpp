@@ -11,6 +11,7 @@
 #include <map>
 #include <shared_mutex>
 #include <span>
+#include <utility>
 
 #include "sdr/device.hpp"
 #include "sdr/result.hpp"

@@ -1,10 +1,12 @@
 // Implements the queue pairs of sdr.h: attributes, exchange, connect, destroy.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdio>
-#include <limits>
+#include <cstring>
+#include <span>
+#include <string>
+#include <utility>
 
 #include "capi/call.hpp"
 #include "capi/objects.hpp"

@@ -1,8 +1,7 @@
 // Implements the receive calls of sdr.h.
-#include <fmt/format.h>
-
-#include <algorithm>
+#include <atomic>
 #include <bit>
+#include <cstdint>
 
 #include "capi/call.hpp"
 #include "capi/objects.hpp"

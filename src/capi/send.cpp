@@ -1,6 +1,7 @@
 // Implements the send calls of sdr.h, one shot and streaming.
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <optional>
 
 #include "capi/call.hpp"

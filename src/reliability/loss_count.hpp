@@ -25,7 +25,9 @@ class LossCount {
     const auto offer = std::find_if(offers_.begin(), offers_.end(), [stamp](const Offered& o) { return o.stamp == stamp; });
     if (stamp == 0 || offer == offers_.end() || offer->packets < counted_) return;
     counted_ = offer->packets;
-    if (offer->packets > packets) lost_ = std::max(lost_, offer->packets - packets);
+    // Data and control come in on different sockets: what an offer overtook on the last metre counts as lost until the
+    // next word. So each word is an upper bound, and the newest is the best.
+    lost_ = offer->packets > packets ? offer->packets - packets : 0;
   }
 
   [[nodiscard]] std::uint64_t lost() const { return lost_; }

@@ -12,7 +12,7 @@ using std::chrono::seconds;
 
 class BoundedState : public ::testing::TestWithParam<Scheme> {};
 
-TEST_P(BoundedState, TenThousandWrites_LeaveNoMoreMemoryBehindThanOneThousand) {
+TEST_P(BoundedState, FortyThousandWrites_HoldNoMoreMemoryThanFourThousand) {
   transport::SimulatedOptions network;
   network.link = simulation::LinkSpec::parse("rtt=1ms,rate=10Gbit,loss=0.01,dup=0.01,reorder=0.01,queue=50ms").value();
   ConnectionOptions options;
@@ -45,12 +45,14 @@ TEST_P(BoundedState, TenThousandWrites_LeaveNoMoreMemoryBehindThanOneThousand) {
     };
     ASSERT_TRUE(pair.run_until(done, seconds(200))) << written << " " << received;
   };
-  const std::uint64_t most = kSanitized ? 2'000 : 10'000;
+  const std::uint64_t most = kSanitized ? 2'000 : 40'000;
   carry(most / 10);
   const std::size_t before = mallinfo2().uordblks;
   carry(most);
   const std::size_t after = mallinfo2().uordblks;
-  EXPECT_LE(after, before + 64 * 1024);
+  // The simulated network's pool of packets grows by blocks of about 64 KiB to a high-water mark that may come late; two
+  // of those over 36,000 Writes are less than four bytes a Write, which no state kept for each could be.
+  EXPECT_LE(after, before + 2 * 66 * 1024);
 }
 
 // The rate may be more than this host can do: what has not left yet is not lost.

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <deque>
 #include <thread>
+#include <utility>
 
 #include "tests/core/seed.hpp"
 #include "tests/sdk/pair.hpp"
@@ -29,7 +30,7 @@ TimePoint wall() {
   return TimePoint(std::chrono::steady_clock::now().time_since_epoch());
 }
 
-std::unique_ptr<QueuePair> make(std::uint64_t token, std::uint8_t channels) {
+std::unique_ptr<QueuePair> make(std::uint64_t token, std::uint8_t channels, Bandwidth rate = {}) {
   auto made =
       QueuePair::create(std::make_shared<transport::UdpDevice>(transport::UdpOptions{.bind_address = "127.0.0.1"}),
                         {.mtu = 1024_B,
@@ -37,6 +38,7 @@ std::unique_ptr<QueuePair> make(std::uint64_t token, std::uint8_t channels) {
                          .max_message = Bytes{kBytes},
                          .slots = 4,
                          .channels = channels,
+                         .rate = rate,
                          .initial_rtt = std::chrono::milliseconds(1),
                          .token = token});
   EXPECT_TRUE(made.ok()) << (made.ok() ? "" : made.error().message);
@@ -72,7 +74,7 @@ TEST(CompleteUnderFire, AtRandomMoments_LeavesTheBufferToTheUser) {
   SCOPED_TRACE(seed_trace(seed));
   std::mt19937_64 random(seed);
   constexpr std::uint8_t kChannels = 2;
-  const auto sender = make(1, kChannels);
+  const auto sender = make(1, kChannels, {300e6});  // a message takes several milliseconds: long enough to be caught in
   const auto receiver = make(2, kChannels);
   ASSERT_TRUE(sender && receiver);
   ASSERT_TRUE(sender->connect(receiver->info()).ok());
@@ -81,6 +83,9 @@ TEST(CompleteUnderFire, AtRandomMoments_LeavesTheBufferToTheUser) {
   receiver->own_channels(false);
 
   const std::vector<std::byte> source(kBytes, kPayload);
+  const std::vector<std::byte> canary(kBytes, kCanary);
+  std::deque<Buffer> open;  // outlives the workers: its receives stay posted to the end
+  std::deque<Buffer> quarantine;
   const Repeating sending([&] {
     (void)sender->post_send(source, 0x600DF00D);
     sender->progress(wall());
@@ -93,9 +98,6 @@ TEST(CompleteUnderFire, AtRandomMoments_LeavesTheBufferToTheUser) {
     }));
   }
 
-  std::deque<Buffer> open;
-  std::deque<Buffer> quarantine;
-  const std::vector<std::byte> canary(kBytes, kCanary);
   int incomplete = 0;
   for (int completed = 0; completed < kCompletions; ++completed) {
     while (open.size() < 4) {
@@ -114,12 +116,12 @@ TEST(CompleteUnderFire, AtRandomMoments_LeavesTheBufferToTheUser) {
     const ChunkBitmap bitmap = receiver->chunk_bitmap(oldest.receive).value();
     const std::size_t enough = random() % (kBytes / kChunk);
     std::uint32_t arrived = 0;
-    for (int quiet = 0;
-         completed % 20 != 0 && quiet < 2000 && (enough > arrived || !receiver->touched(oldest.receive));) {
+    const auto waiting = [&] { return enough > arrived || !receiver->touched(oldest.receive); };
+    for (int quiet = 0; completed % 20 != 0 && quiet < 2000 && waiting(); ++quiet) {
       receiver->progress(wall());
-      const std::uint32_t now_arrived = bits_set(bitmap);
-      quiet = now_arrived == arrived && receiver->touched(oldest.receive) ? quiet + 1 : 0;
-      arrived = now_arrived;
+      const std::uint32_t before = std::exchange(arrived, bits_set(bitmap));
+      if (arrived != before) quiet = 0;
+      std::this_thread::yield();
     }
     for (std::size_t c = 0; c < kBytes / kChunk; ++c) {
       if (!bit(bitmap, c)) continue;

@@ -1,4 +1,5 @@
 // The two ends of a perf run over a Connection.
+#include <algorithm>
 #include <fmt/core.h>
 
 #include <optional>
@@ -56,7 +57,8 @@ class Sender {
     SenderResult result;
     book_.report(result);
     result.packets_sent = now.packets_sent - before.packets_sent;
-    result.packets_lost = now.packets_lost - before.packets_lost;
+    // The count is of the peer's latest word, which may be lower than an earlier one.
+    result.packets_lost = now.packets_lost - std::min(now.packets_lost, before.packets_lost);
     result.chunks_sent = now.chunks_sent - before.chunks_sent;
     result.chunks_retransmitted = now.chunks_retransmitted - before.chunks_retransmitted;
     result.parity_chunks_sent = now.parity_chunks_sent - before.parity_chunks_sent;

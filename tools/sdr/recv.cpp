@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 
+#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -89,6 +90,7 @@ int run_recv(const RecvOptions& options) {
   Result<TcpListener> listener = TcpListener::open(*at);
   if (!listener) return complain(kName, listener.error());
   const Interrupt interrupt;
+  std::signal(SIGXFSZ, SIG_IGN);  // a file larger than the limit is an error of that file, not the end of the program
   const std::uint16_t port = listener->local().port();
   // On stderr: stdout has the files that arrive.
   fmt::print(stderr, "listening on {} (TCP {}; UDP {} for control, from {} on for data)\n",
