@@ -28,7 +28,8 @@ std::optional<ReceiveCompletion> Incoming::poll() {
 }
 
 bool Incoming::active() const {
-  return std::any_of(receives_.begin(), receives_.end(), [](const Receive& receive) { return receive.length.has_value(); });
+  return std::any_of(receives_.begin(), receives_.end(),
+                     [](const Receive& receive) { return receive.length.has_value(); });
 }
 
 Incoming::Receive* Incoming::find_receive(std::uint64_t number) {

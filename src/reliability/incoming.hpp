@@ -5,8 +5,8 @@
 // ahead as slots and posted_ahead allow. The peer's Write may be shorter: transfers it does not reach are completed
 // as soon as its length is known. That takes no word of the peer, so announcing waits for it: never more than the slots
 // ahead of where the peer is known to be. Else slots would go through all their generations within one round trip, and
-// a late packet would be taken for a current one. When a transfer has all it needs, its SDK receives are completed first, so that no
-// late packet can touch the buffer, then missing chunks are decoded in place, then the peer is told.
+// a late packet would be taken for a current one. When a transfer has all it needs, its SDK receives are completed
+// first, so that no late packet can touch the buffer, then missing chunks are decoded in place, then the peer is told.
 //
 // A final acknowledgement can be lost: every report says up to where all transfers are complete, and any offer of a
 // completed transfer is answered. That memory is one number. With nothing more to come it is said again a few times,

@@ -1,9 +1,9 @@
 // PeerWatch: is the peer there, how far away, and do full-size packets pass?
 //
 // Pings until the peer has answered one of each size, then now and then while something is under way and nothing else
-// is heard. Small ones measure the RTT; one padded to a full packet shows a path that swallows them (a PMTU black hole),
-// which would otherwise look like 100 % loss of data with control getting through. Control datagrams may be smaller than
-// packets, and a path may change: so data that never lands, while reports come, is evidence as well.
+// is heard. Small ones measure the RTT; one padded to a full packet shows a path that swallows them (a PMTU black
+// hole), which would otherwise look like 100 % loss of data with control getting through. Control datagrams may be
+// smaller than packets, and a path may change: so data that never lands, while reports come, is evidence as well.
 // Sans-I/O, one thread.
 #pragma once
 

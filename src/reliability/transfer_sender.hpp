@@ -4,8 +4,8 @@
 // before parity. Repairs go before fresh chunks. A chunk becomes a repair when its timeout runs out (SR RTO), or when a
 // report that must have seen its last transmission still wants it (the others).
 //
-// "Must have seen": a repair sent at stamp R is lost when the report echoes offers of a stamp >= R: they were sent behind
-// it. A first transmission that a receiver without parity lists is lost, since that one lists gaps only after the
+// "Must have seen": a repair sent at stamp R is lost when the report echoes offers of a stamp >= R: they were sent
+// behind it. A first transmission that a receiver without parity lists is lost, since that one lists gaps only after the
 // reordering tolerance; one with parity may list what it has waited for too long, because we were slower than our rate
 // says: for it the rule of repairs holds.
 //

@@ -63,6 +63,7 @@ class SdrCommand {
   SdrCommand(const SdrCommand&) = delete;
   SdrCommand& operator=(const SdrCommand&) = delete;
 
+  [[nodiscard]] pid_t pid() const { return pid_; }
   void signal(int number) const { ::kill(pid_, number); }
   [[nodiscard]] bool ended() {
     int status = 0;

@@ -157,8 +157,8 @@ TEST_P(SendRecvScheme, LossyLink_DeliversEveryByte) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, SendRecvScheme, ::testing::Values("sr-rto", "sr-nack", "ec-xor", "ec-rs"),
-                         [](const auto& info) {
-                           std::string name = info.param;
+                         [](const auto& scheme) {
+                           std::string name = scheme.param;
                            std::erase(name, '-');
                            return name;
                          });
@@ -414,7 +414,7 @@ TEST_F(SendRecv, WrongUsage_IsExitCodeTwo) {
 
 TEST_F(SendRecv, ReceiverAskedToEnd_Ends) {
   SdrCommand recv(receiver());
-  recv.address();
+  ASSERT_NE(recv.address(), "");
   recv.signal(SIGTERM);
   EXPECT_EQ(recv.wait(), 0) << recv.err();
 }

@@ -50,8 +50,8 @@ TEST_P(BoundedState, FortyThousandWrites_HoldNoMoreMemoryThanFourThousand) {
   const std::size_t before = mallinfo2().uordblks;
   carry(most);
   const std::size_t after = mallinfo2().uordblks;
-  // The simulated network's pool of packets grows by blocks of about 64 KiB to a high-water mark that may come late; two
-  // of those over 36,000 Writes are less than four bytes a Write, which no state kept for each could be.
+  // The simulated network's pool of packets grows by blocks of about 64 KiB to a high-water mark that may come late;
+  // two of those over 36,000 Writes are less than four bytes a Write, which no state kept for each could be.
   EXPECT_LE(after, before + 2 * 66 * 1024);
 }
 

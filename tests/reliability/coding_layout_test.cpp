@@ -49,7 +49,8 @@ TEST(CodingLayout, BurstOfLosses_IsSpread) {
   const CodingLayout layout(1000, CodeShape{CodeKind::ReedSolomon, 32, 8});
   for (std::uint32_t from = 0; from + layout.submessages <= 1000; ++from) {
     std::set<std::uint32_t> hit;
-    for (std::uint32_t chunk = from; chunk < from + layout.submessages; ++chunk) hit.insert(layout.submessage_of(chunk));
+    for (std::uint32_t chunk = from; chunk < from + layout.submessages; ++chunk)
+      hit.insert(layout.submessage_of(chunk));
     ASSERT_EQ(hit.size(), layout.submessages);
   }
 }

@@ -1,4 +1,5 @@
-// Control datagrams are statements that are repeated: the loss of any of them only costs time, a late copy changes nothing.
+// Control datagrams are statements that are repeated: the loss of any of them only costs time, a late copy changes
+// nothing.
 #include <gtest/gtest.h>
 
 #include "reliability/control_message.hpp"
@@ -164,8 +165,9 @@ TEST_P(LateControl, ReplayOfEverythingSaid_ChangesNothing) {
     for (std::size_t i = 0; i < std::max(heard[0].size(), heard[1].size()); ++i, at += microseconds(20))
       for (const Site from : {Site::A, Site::B})
         if (i < heard[static_cast<std::size_t>(from)].size())
-          pair.network().endpoint(other(from))->inject_control(heard[static_cast<std::size_t>(from)][i],
-                                                               ConnectionPair::token(other(from)), at);
+          pair.network()
+              .endpoint(other(from))
+              ->inject_control(heard[static_cast<std::size_t>(from)][i], ConnectionPair::token(other(from)), at);
     Traffic there(pair, Site::A, messages(static_cast<std::uint64_t>(10 + round)));
     Traffic back(pair, Site::B, messages(static_cast<std::uint64_t>(20 + round)));
     const bool done = pair.run_until(

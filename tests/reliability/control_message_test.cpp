@@ -44,7 +44,8 @@ Report random_report(std::mt19937_64& random, std::size_t ranges) {
   report.base = static_cast<std::uint32_t>(random() % 1'000'000);
   std::uint32_t at = report.base;
   for (std::size_t i = 0; i < ranges; ++i) {
-    const ChunkRange range{at + static_cast<std::uint32_t>(random() % 1000), 1 + static_cast<std::uint32_t>(random() % 300)};
+    const ChunkRange range{at + static_cast<std::uint32_t>(random() % 1000),
+                           1 + static_cast<std::uint32_t>(random() % 300)};
     report.missing.push_back(range);
     at = range.first + range.count + 1;
   }
@@ -69,7 +70,8 @@ TEST(ControlMessage, PingsAndPongs_ComeBackAsWritten_AndPaddingIsNoMatter) {
 TEST(ControlMessage, Offers_ComeBackAsWritten) {
   Datagram datagram;
   write(datagram.writer, OffersHeader{5, 6, 7});
-  const Offer offers[] = {{1, 2, 3, 4, std::nullopt, false}, {UINT64_MAX, 1, 0, 9, 0U, true}, {3, 3, 3, 3, 0xFFFFFFFFU, false}};
+  const Offer offers[] = {
+      {1, 2, 3, 4, std::nullopt, false}, {UINT64_MAX, 1, 0, 9, 0U, true}, {3, 3, 3, 3, 0xFFFFFFFFU, false}};
   for (const Offer& offer : offers) ASSERT_TRUE(append(datagram.writer, offer));
   OffersReader reader = datagram.parsed<OffersReader>();
   EXPECT_EQ(reader.header.stamp, 5U);

@@ -194,8 +194,7 @@ TEST_P(DeadPeer, StalledSender_LooksLikeADelay) {
     pair_.resume(Site::B);
     ASSERT_TRUE(pair_.run_until([&] { return pair_.a().poll_write().has_value(); }, seconds(5)));
     ASSERT_TRUE(pair_.run_until([&] { return pair_.b().poll_receive().has_value(); }, seconds(1)));
-    EXPECT_LE(pair_.a().statistics().chunks_retransmitted - before.chunks_retransmitted,
-              60U);
+    EXPECT_LE(pair_.a().statistics().chunks_retransmitted - before.chunks_retransmitted, 60U);
     EXPECT_EQ(buffer_, data_);
     std::fill(buffer_.begin(), buffer_.end(), std::byte{0});
   }

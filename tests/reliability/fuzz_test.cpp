@@ -119,11 +119,14 @@ class LiveFuzz : public ::testing::TestWithParam<std::tuple<Scheme, int>> {
         if (how == Attack::Random) {
           const auto noise = some_bytes(random, 200);
           bytes.resize(std::min<std::size_t>(bytes.size(), 2));  // the layer below lets it through
-          if (random() % 2 == 0) bytes.insert(bytes.end(), noise.begin(), noise.end());
-          else bytes = noise;
+          if (random() % 2 == 0)
+            bytes.insert(bytes.end(), noise.begin(), noise.end());
+          else
+            bytes = noise;
         }
-        pair.network().endpoint(other(from))->inject_control(bytes, ConnectionPair::token(other(from)),
-                                                             view.now + milliseconds(1));
+        pair.network()
+            .endpoint(other(from))
+            ->inject_control(bytes, ConnectionPair::token(other(from)), view.now + milliseconds(1));
         return Verdict::Pass;
       });
     std::vector<Message> messages;
@@ -148,7 +151,8 @@ class LiveFuzz : public ::testing::TestWithParam<std::tuple<Scheme, int>> {
             << end->failure()->message;
       }
     if (how == Attack::Mutated) {
-      // A forged word that contradicts nothing is believed: a wrong length, say. Outside of the buffers nothing happens.
+      // A forged word that contradicts nothing is believed: a wrong length, say. Outside of the buffers nothing
+      // happens.
       for (const std::string& problem : {there.problem(), back.problem()})
         EXPECT_EQ(problem.find("before the buffer"), std::string::npos) << problem;
     } else {
@@ -185,7 +189,8 @@ TEST_P(LiveFuzz, MutatedDatagrams_DoNoHarmOutsideTheBuffers) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Schemes, LiveFuzz, ::testing::Combine(::testing::ValuesIn(kAllSchemes), ::testing::Range(0, 2)),
+INSTANTIATE_TEST_SUITE_P(Schemes, LiveFuzz,
+                         ::testing::Combine(::testing::ValuesIn(kAllSchemes), ::testing::Range(0, 2)),
                          [](const auto& test) {
                            return identifier(std::get<0>(test.param)) + "_" + std::to_string(std::get<1>(test.param));
                          });

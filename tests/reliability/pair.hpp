@@ -31,7 +31,9 @@ inline std::uint64_t test_seed(std::uint64_t fallback) {
   const char* text = std::getenv("SDR_TEST_SEED");
   return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
 }
-inline std::string seed_trace(std::uint64_t seed) { return "SDR_TEST_SEED=" + std::to_string(seed); }
+inline std::string seed_trace(std::uint64_t seed) {
+  return "SDR_TEST_SEED=" + std::to_string(seed);
+}
 
 // Sanitizers cost a factor of ten and more: the same tests with fewer rounds.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

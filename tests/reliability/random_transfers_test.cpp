@@ -120,12 +120,15 @@ class Draw {
       bytes += message.size + drawn.options.queue_pair.mtu.count * drawn.options.queue_pair.packets_per_chunk;
       transfers += 1 + message.capacity / drawn.largest_transfer;
     }
-    const Duration injection = link.rate.time_for({static_cast<std::uint64_t>(static_cast<double>(bytes) * share * 1.7)});
-    const double path = static_cast<double>((link.rtt + link.jitter + link.queue + 2 * link.reorder_window()).count()) + 4e6;
+    const Duration injection =
+        link.rate.time_for({static_cast<std::uint64_t>(static_cast<double>(bytes) * share * 1.7)});
+    const double path =
+        static_cast<double>((link.rtt + link.jitter + link.queue + 2 * link.reorder_window()).count()) + 4e6;
     const double lost = std::clamp(1 - (1 - drawn.chunk_loss) * (1 - link.loss), 0.02, 0.95);
     const double rounds = 6 + std::log(1e4) / -std::log(lost);
     return 4 * injection + Duration(static_cast<std::int64_t>(static_cast<double>(transfers) * rounds * 4 * path)) +
-           std::chrono::seconds(5) + std::chrono::seconds(static_cast<int>(4 * link.burst));  // a burst met by pings alone
+           std::chrono::seconds(5) +
+           std::chrono::seconds(static_cast<int>(4 * link.burst));  // a burst met by pings alone
   }
 
   std::mt19937_64 random_;
@@ -134,10 +137,10 @@ class Draw {
 void run_case(Scheme scheme, std::uint64_t seed) {
   SCOPED_TRACE(seed_trace(seed) + " " + std::string(to_string(scheme)));
   const Case drawn = Draw(seed).draw(scheme, seed);
-  SCOPED_TRACE(simulation::to_string(drawn.network.link) + " mtu " + to_string(drawn.options.queue_pair.mtu) + " chunk " +
-               std::to_string(drawn.options.queue_pair.packets_per_chunk) + " slots " +
-               std::to_string(drawn.options.queue_pair.slots) + " code " + std::to_string(drawn.options.data_chunks) + ":" +
-               std::to_string(drawn.options.parity_chunks) + " in flight " + std::to_string(drawn.in_flight));
+  SCOPED_TRACE(simulation::to_string(drawn.network.link) + " mtu " + to_string(drawn.options.queue_pair.mtu) +
+               " chunk " + std::to_string(drawn.options.queue_pair.packets_per_chunk) + " slots " +
+               std::to_string(drawn.options.queue_pair.slots) + " code " + std::to_string(drawn.options.data_chunks) +
+               ":" + std::to_string(drawn.options.parity_chunks) + " in flight " + std::to_string(drawn.in_flight));
   ConnectionPair pair(drawn.network, drawn.options);
   pair.set_step(std::max({Duration(1000), drawn.packet_time, drawn.network.link.rtt / 256}));
   Traffic traffic(pair, (seed & 1) != 0 ? Site::A : Site::B, drawn.messages, drawn.in_flight, drawn.in_flight);

@@ -87,8 +87,7 @@ TEST_P(Sizes, ZeroToThreeChunksAndAByte_ArriveExact) {
   } else {
     for (std::uint64_t packet = 0; packet * shape_.mtu <= top; ++packet)
       for (const int around : {-1, 0, 1})
-        if (packet > 0 || around >= 0)
-          sizes.push_back(packet * shape_.mtu + static_cast<std::uint64_t>(around));
+        if (packet > 0 || around >= 0) sizes.push_back(packet * shape_.mtu + static_cast<std::uint64_t>(around));
     for (int i = 0; i < 60; ++i) sizes.push_back(random() % (top + 1));
   }
   std::vector<Message> messages;
@@ -109,7 +108,8 @@ TEST_P(Sizes, AroundTheLargestTransfer_ArriveExact) {
     for (const std::uint64_t around : {0U, 1U, 2U}) {
       const std::uint64_t size = times * largest_transfer() + around - 1;
       messages.push_back({.size = size, .capacity = size, .source = 0, .shift = 0});
-      messages.push_back({.size = size, .capacity = size + random() % 9, .source = random() % 64, .shift = random() % 64});
+      messages.push_back(
+          {.size = size, .capacity = size + random() % 9, .source = random() % 64, .shift = random() % 64});
     }
   }
   carry(std::move(messages), seed);
@@ -159,7 +159,8 @@ TEST_P(Sizes, WriteLargerThanItsReceive_IsRefusedWithBothLengths_AndTheNextWorks
   ASSERT_TRUE(writes[0].error);
   EXPECT_EQ(writes[0].error->code, ErrorCode::InvalidArgument);
   EXPECT_NE(writes[0].error->message.find(std::to_string(room + 1)), std::string::npos) << writes[0].error->message;
-  EXPECT_NE(writes[0].error->message.find(std::to_string(room) + " bytes"), std::string::npos) << writes[0].error->message;
+  EXPECT_NE(writes[0].error->message.find(std::to_string(room) + " bytes"), std::string::npos)
+      << writes[0].error->message;
   for (int i = 1; i < 3; ++i) EXPECT_FALSE(writes[static_cast<std::size_t>(i)].error);
   for (const ReceiveCompletion& done : receives) EXPECT_FALSE(done.error);
   EXPECT_EQ(std::memcmp(first.data(), data.data(), room), 0);
@@ -194,7 +195,8 @@ TEST_P(Sizes, BothDirectionsAtOnce_ArriveExact) {
   EXPECT_TRUE(done) << "stalled: " << there.progress() << "; " << back.progress();
 }
 
-INSTANTIATE_TEST_SUITE_P(Schemes, Sizes, ::testing::Combine(::testing::ValuesIn(kAllSchemes), ::testing::ValuesIn(kShapes)),
+INSTANTIATE_TEST_SUITE_P(Schemes, Sizes,
+                         ::testing::Combine(::testing::ValuesIn(kAllSchemes), ::testing::ValuesIn(kShapes)),
                          [](const auto& test) {
                            return identifier(std::get<0>(test.param)) + "_" + std::get<1>(test.param).name;
                          });

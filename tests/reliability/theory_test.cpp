@@ -1,7 +1,7 @@
 // The completion-time theory against the stack: the mean of many Writes over a long lossy link in virtual time.
 //
-// X_i = i T + O (Y_i - 1) with O = RTO + T and Y_i geometric; a Write takes E[max X_i] + RTT (paper section 4.2). A chunk
-// is one packet here, and T the time of a packet on the wire, headers included.
+// X_i = i T + O (Y_i - 1) with O = RTO + T and Y_i geometric; a Write takes E[max X_i] + RTT (paper section 4.2). A
+// chunk is one packet here, and T the time of a packet on the wire, headers included.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -27,12 +27,15 @@ struct Point {
 
   friend std::ostream& operator<<(std::ostream& out, const Point& point) { return out << point.name; }
 };
-constexpr Point kPoints[] = {{"4MiB_1e3", 4 << 20, 1e-3, 400},
-                             {"1MiB_1e2", 1 << 20, 1e-2, 600},
-                             {"16MiB_1e4", 16 << 20, 1e-4, 100}};
+constexpr Point kPoints[] = {
+    {"4MiB_1e3", 4 << 20, 1e-3, 400}, {"1MiB_1e2", 1 << 20, 1e-2, 600}, {"16MiB_1e4", 16 << 20, 1e-4, 100}};
 
-double chunks_of(const Point& point) { return std::ceil(static_cast<double>(point.bytes) / kMtu); }
-double ideal(const Point& point) { return chunks_of(point) * kPacketTime + kRtt; }
+double chunks_of(const Point& point) {
+  return std::ceil(static_cast<double>(point.bytes) / kMtu);
+}
+double ideal(const Point& point) {
+  return chunks_of(point) * kPacketTime + kRtt;
+}
 
 // The integral over q of 1 - prod_i (1 - P(X_i >= q)); up to M T the last chunk alone makes it 1.
 double expected_time(const Point& point, double rto) {
@@ -122,7 +125,8 @@ TEST_P(Theory, ReedSolomon_StaysNearTheIdeal) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Points, Theory, ::testing::ValuesIn(kPoints), [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(Points, Theory, ::testing::ValuesIn(kPoints),
+                         [](const auto& test) { return test.param.name; });
 
 }  // namespace
 }  // namespace sdr::testing

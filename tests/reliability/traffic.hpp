@@ -19,8 +19,8 @@ struct Message {
   std::uint64_t size = 0;
   std::uint64_t capacity = 0;  // of the receive
   std::optional<std::uint32_t> immediate;
-  std::uint64_t source = 0;    // offset in the pool of random bytes: any alignment
-  std::uint64_t shift = 0;     // of the receive buffer from an aligned address
+  std::uint64_t source = 0;  // offset in the pool of random bytes: any alignment
+  std::uint64_t shift = 0;   // of the receive buffer from an aligned address
 };
 
 class Traffic {
@@ -73,8 +73,10 @@ class Traffic {
   }
   bool post_receive() {
     const Message& message = messages_[receives_posted_];
-    Buffer buffer{std::vector<std::byte>(message.capacity + 2 * kMargin + message.shift, kCanary), kMargin + message.shift};
-    const auto posted = pair_.at(other(from_)).post_receive(std::span(buffer.memory).subspan(buffer.begin, message.capacity));
+    Buffer buffer{std::vector<std::byte>(message.capacity + 2 * kMargin + message.shift, kCanary),
+                  kMargin + message.shift};
+    const auto posted =
+        pair_.at(other(from_)).post_receive(std::span(buffer.memory).subspan(buffer.begin, message.capacity));
     if (!posted) return posted.error().code == ErrorCode::Retry ? false : wrong(posted.error().message);
     receive_numbers_.emplace(posted->number, receives_posted_);
     buffers_.emplace(receives_posted_++, std::move(buffer));

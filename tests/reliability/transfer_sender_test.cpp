@@ -25,7 +25,8 @@ class Script {
   void send_all() {
     while (const auto extent = sender_.next_fresh(16)) sender_.sent(*extent, false, now, rto);
   }
-  void report(std::uint32_t base, std::uint32_t horizon, std::vector<ChunkRange> missing, TimePoint echo = TimePoint()) {
+  void report(std::uint32_t base, std::uint32_t horizon, std::vector<ChunkRange> missing,
+              TimePoint echo = TimePoint()) {
     const Result<void> taken =
         sender_.handle({.base = base, .horizon = horizon, .missing = std::move(missing)}, to_stamp(echo));
     EXPECT_TRUE(taken.ok());
@@ -154,7 +155,8 @@ TEST(TransferSender, ClaimsOfWhatWasNotSent_AreContradictions) {
   Script script(Scheme::SrNack, 40);
   const auto extent = script.sender().next_fresh(16);
   script.sender().sent(*extent, false, script.now, script.rto);
-  for (const Report& report : {Report{.base = 17, .horizon = 17}, Report{.complete = true, .base = 40, .horizon = 40}}) {
+  for (const Report& report :
+       {Report{.base = 17, .horizon = 17}, Report{.complete = true, .base = 40, .horizon = 40}}) {
     const Result<void> taken = script.sender().handle(report, 0);
     ASSERT_FALSE(taken.ok());
     EXPECT_EQ(taken.error().code, ErrorCode::Protocol);
@@ -174,8 +176,8 @@ TEST(RttEstimator, FollowsTheSamples) {
   EXPECT_EQ(rtt.variance(), milliseconds(40));
   EXPECT_EQ(rtt.min(), milliseconds(80));
   rtt.sample(milliseconds(160));
-  EXPECT_EQ(rtt.smoothed(), milliseconds(90));   // RFC 6298: 7/8 and 1/8
-  EXPECT_EQ(rtt.variance(), milliseconds(50));   // 3/4 and 1/4
+  EXPECT_EQ(rtt.smoothed(), milliseconds(90));  // RFC 6298: 7/8 and 1/8
+  EXPECT_EQ(rtt.variance(), milliseconds(50));  // 3/4 and 1/4
   EXPECT_EQ(rtt.min(), milliseconds(80));
   for (int i = 0; i < 200; ++i) rtt.sample(milliseconds(20));
   EXPECT_NEAR(static_cast<double>(rtt.smoothed().count()), 20e6, 1e3);

@@ -357,7 +357,8 @@ void FileReceiver::place(const std::shared_ptr<Target>& target) {
   });
 }
 
-void FileReceiver::conclude(std::uint32_t file, const std::string& sha256, bool kept, const std::string& error) {
+// `error` by value: it may be what given_up_ holds.
+void FileReceiver::conclude(std::uint32_t file, const std::string& sha256, bool kept, std::string error) {
   open_.erase(file);
   digests_.erase(file);
   given_up_.erase(file);
@@ -366,7 +367,7 @@ void FileReceiver::conclude(std::uint32_t file, const std::string& sha256, bool 
     loop_.say({{"type", "placed"}, {"file", file}, {"sha256", sha256}, {"kept", kept}});
   } else {
     record_.failed(file, error);
-    loop_.say({{"type", "failed"}, {"file", file}, {"why", error}});
+    loop_.say({{"type", "failed"}, {"file", file}, {"why", std::move(error)}});
   }
 }
 

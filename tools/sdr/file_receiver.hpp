@@ -64,7 +64,7 @@ class FileReceiver final : public TransferSide {
   void arrived(const std::shared_ptr<Target>& target, Range range);
   void settle(const std::shared_ptr<Target>& target);
   void place(const std::shared_ptr<Target>& target);
-  void conclude(std::uint32_t file, const std::string& sha256, bool kept, const std::string& error);
+  void conclude(std::uint32_t file, const std::string& sha256, bool kept, std::string error);
   Result<std::uint32_t> file_of(const Json& message) const;
 
   FileStore& store_;

@@ -115,8 +115,8 @@ int run_client(const PerfOptions& options, const std::string& peer) {
 
 // --- the server ---
 
-// Runs what the client asks for.
-Result<std::string> serve(Session& session, const PerfOptions& options, std::uint16_t base_port) {
+// Runs what the client asks for; what came of it.
+Result<Json> serve(Session& session, const PerfOptions& options, std::uint16_t base_port) {
   const auto refuse = [&](const Error& error) {
     session.send_error(error.message);
     return error;
@@ -139,9 +139,19 @@ Result<std::string> serve(Session& session, const PerfOptions& options, std::uin
                                             : receive_bare(*path, *plan, *buffers, session);
   if (!result) return refuse(result.error());
   if (Result<void> sent = session.send(result->to_json()); !sent) return sent.error();
-  return fmt::format("{} Writes of {} with {} from {}: {}", plan->writes(), to_string(plan->size),
-                     path->scheme().text(), session.peer().to_string(),
-                     result->wrong + result->lost == 0 ? "complete" : "NOT all complete and right");
+  Json report = {{"client", session.peer().to_string()}, {"scheme", path->scheme().text()}};
+  report.update(plan->to_json());
+  report.update(result->to_json());
+  return report;
+}
+
+void print_served(const Json& report, bool json) {
+  if (json) return print_json(report);
+  const bool good = report["wrong"] == 0 && report["lost"] == 0;
+  fmt::print("{}: {} Writes of {} with {}, {}\n", report["client"].get<std::string>(),
+             report["iterations"].get<std::uint64_t>(), to_string(Bytes{report["size_bytes"].get<std::uint64_t>()}),
+             report["scheme"].get<std::string>(), good ? "complete" : "NOT all complete and right");
+  std::fflush(stdout);
 }
 
 // One client; its errors are for stderr, and not the end of the listener.
@@ -149,15 +159,12 @@ int serve_one(TcpListener& listener, const PerfOptions& options, std::uint16_t b
   Result<TcpSocket> socket = listener.accept();
   if (!socket) return complain(kName, socket.error());
   Session session(std::move(socket).value());
-  const Result<std::string> served = serve(session, options, base_port);
+  const Result<Json> served = serve(session, options, base_port);
   if (!served) {
     if (!quiet) complain(kName, served.error());
     return kFailed;
   }
-  if (!quiet) {
-    fmt::print("{}\n", *served);
-    std::fflush(stdout);
-  }
+  if (!quiet) print_served(*served, options.json);
   return kDone;
 }
 
@@ -167,9 +174,9 @@ int run_server(const PerfOptions& options) {
   Result<TcpListener> listener = TcpListener::open(*at);
   if (!listener) return complain(kName, listener.error());
   const std::uint16_t port = listener->local().port();
-  fmt::print("listening on {} (TCP {}; UDP {} for control, from {} on for data)\n", listener->local().to_string(), port,
-             port, port + 1);
-  std::fflush(stdout);
+  // On stderr: stdout has the reports.
+  fmt::print(stderr, "listening on {} (TCP {}; UDP {} for control, from {} on for data)\n",
+             listener->local().to_string(), port, port, port + 1);
   for (;;) {
     const int code = serve_one(*listener, options, port, false);
     if (options.once) return code;

@@ -44,7 +44,8 @@ void TransferLoop::fail(Error error) {
 }
 
 Result<void> TransferLoop::listen(TransferSide& side, TimePoint now) {
-  for (;;) {
+  // The peer may close as soon as there is nothing left to say.
+  while (!side.finished()) {
     const Result<std::optional<Json>> message = session_.poll();
     if (!message) return message.error();
     if (!*message) return {};
@@ -52,6 +53,7 @@ Result<void> TransferLoop::listen(TransferSide& side, TimePoint now) {
     Result<void> taken = side.hear(**message);
     if (!taken) return taken;
   }
+  return {};
 }
 
 Result<void> TransferLoop::attend(TransferSide& side, TimePoint now) {
@@ -81,8 +83,9 @@ Result<void> TransferLoop::run(TransferSide& side) {
 Result<void> TransferLoop::turn(TransferSide& side) {
   heard_ = Driver::now();
   TimePoint look{};
-  while (!side.finished()) {
+  for (;;) {
     worker_.collect();
+    if (side.finished()) break;
     const TimePoint now = Driver::now();
     if (now >= look) {
       look = now + kLook;
@@ -97,7 +100,6 @@ Result<void> TransferLoop::turn(TransferSide& side) {
       if (Result<void> last = listen(side, now); !last && last.error().code == ErrorCode::Mismatch) return last;
       return *failure_;
     }
-    if (side.finished()) break;
     driver_.run_once(kLongestNap);
   }
   return failure_ ? Result<void>(*failure_) : Result<void>();

@@ -98,9 +98,10 @@ void TransferRecord::print_summary(std::string_view subcommand) const {
   const std::string what = subcommand == "send" ? "sent to" : "received from";
   const std::string kept =
       already_there == 0 ? "" : fmt::format(", {} of it already there", to_string(Bytes{already_there}));
+  const std::uint32_t good = files_done() - failures_;
   std::fflush(stdout);
-  fmt::print(stderr, "{} {} {} {}: {}{}, {:.1f} s, {}, loss {:.2f} %, sent again {:.2f} %\n", files_done() - failures_,
-             files_ == 1 ? "file" : "files", what, peer, to_string(Bytes{bytes_}), kept, seconds, to_string(speed),
+  fmt::print(stderr, "{} {} {} {}: {}{}, {:.1f} s, {}, loss {:.2f} %, sent again {:.2f} %\n", good,
+             good == 1 ? "file" : "files", what, peer, to_string(Bytes{bytes_}), kept, seconds, to_string(speed),
              losses.loss() * 100, losses.retransmitted() * 100);
 }
 
