@@ -1,7 +1,7 @@
 // A first reliable Write: two connections on this machine, over an emulated link of 25 ms and 1 % loss.
 //
-// Both ends run in one thread here, to keep the program short. Between machines each end has its own, and the two info()
-// blobs travel by whatever the application has: a TCP connection, MPI, a file.
+// Both ends run in one thread here, to keep the program short. Between machines each end has its own, and the two
+// info() blobs travel by whatever the application has: a TCP connection, MPI, a file.
 #include <cstdio>
 #include <cstring>
 #include <vector>

@@ -77,9 +77,9 @@ plot() {
 # Slowdown against message size, a panel a loss rate, a line a scheme. Colours: Okabe and Ito, told apart by the
 # colour-blind; shapes and line styles tell them apart in grey.
 if (format eq "svg") {
-  set terminal svg size 1200,460 dynamic enhanced font "sans,14" background "white"
+  set terminal svg size 1200,420 dynamic enhanced font "sans,14" background "white"
 } else {
-  set terminal pngcairo size 1800,690 enhanced font "sans,19" linewidth 1.6 background "white"
+  set terminal pngcairo size 1800,630 enhanced font "sans,19" linewidth 1.6 background "white"
 }
 set output output_file
 set style line 1 lc rgb "#D55E00" lw 2.2 pt 5 ps 1.3 dt 1
@@ -93,14 +93,14 @@ set xrange [0.8:80]
 set xtics ("1" 1, "4" 4, "16" 16, "64" 64) nomirror
 top = highest * 1.12
 set yrange [0.93:(top > 2 ? top : 2)]
-set ytics (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10) nomirror
+set ytics (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 15, 20) nomirror
 set border 3
 set grid ytics lc rgb "#DDDDDD" lt 1
 set xlabel "message size (MiB)"
 set lmargin 8
 set rmargin 1
-set bmargin 6
-set tmargin 4
+set bmargin 3.6
+set tmargin 3.4
 schemes = "sr-rto sr-nack ec-xor ec-rs"
 losses = "1e-4 1e-3 1e-2"
 names = "0.01% 0.1% 1%"

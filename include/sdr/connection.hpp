@@ -45,10 +45,10 @@ std::string_view to_string(Scheme scheme);
 
 struct ConnectionOptions {
   Scheme scheme = Scheme::SrNack;
-  int data_chunks = 32;        // k of the erasure codes
-  int parity_chunks = 8;       // m
-  QueuePairOptions queue_pair; // mtu, chunk, rate, slots ...; max_message is the largest single transfer of a Write
-  double rto_factor = 3.0;     // SR RTO: timeout in RTTs (the paper evaluates 3)
+  int data_chunks = 32;         // k of the erasure codes
+  int parity_chunks = 8;        // m
+  QueuePairOptions queue_pair;  // mtu, chunk, rate, slots ...; max_message is the largest single transfer of a Write
+  double rto_factor = 3.0;      // SR RTO: timeout in RTTs (the paper evaluates 3)
   double reorder_tolerance = 1.0 / 16;  // how long a gap may be reordering, in RTTs
   Duration peer_timeout = std::chrono::seconds(10);
   Bytes posted_ahead = 1_GiB;  // how much receive memory is announced to the peer at a time, at least two transfers
@@ -61,25 +61,25 @@ struct ConnectionStatistics {
   std::uint64_t receives_completed = 0;
   std::uint64_t bytes_received = 0;
   std::uint64_t packets_sent = 0;
-  std::uint64_t packets_lost = 0;          // sent and not landed at the peer by its latest word
+  std::uint64_t packets_lost = 0;  // sent and not landed at the peer by its latest word
   std::uint64_t packets_received = 0;
   std::uint64_t duplicate_packets = 0;
-  std::uint64_t late_packets = 0;          // of completed receives; dropped here
-  std::uint64_t host_drops = 0;            // by this host's sockets
-  std::uint64_t chunks_sent = 0;           // data chunks, first transmissions
+  std::uint64_t late_packets = 0;  // of completed receives; dropped here
+  std::uint64_t host_drops = 0;    // by this host's sockets
+  std::uint64_t chunks_sent = 0;   // data chunks, first transmissions
   std::uint64_t chunks_retransmitted = 0;
   std::uint64_t parity_chunks_sent = 0;
-  std::uint64_t chunks_recovered = 0;      // missing at this receiver and rebuilt from parity
-  std::uint64_t fallbacks = 0;             // transfers whose parity did not suffice at this receiver
+  std::uint64_t chunks_recovered = 0;  // missing at this receiver and rebuilt from parity
+  std::uint64_t fallbacks = 0;         // transfers whose parity did not suffice at this receiver
   std::uint64_t controls_sent = 0;
   std::uint64_t controls_received = 0;
   std::uint64_t controls_malformed = 0;
-  std::uint64_t send_calls = 0;            // system calls
+  std::uint64_t send_calls = 0;  // system calls
   std::uint64_t receive_calls = 0;
   Duration rtt_smoothed{0};
   Duration rtt_min{0};
-  double loss_estimate = 0;                // packets_lost / packets_sent
-  Duration time_lost{0};                   // Writes' waiting beyond their last first transmission plus one RTT
+  double loss_estimate = 0;  // packets_lost / packets_sent
+  Duration time_lost{0};     // Writes' waiting beyond their last first transmission plus one RTT
 };
 
 struct WriteHandle {
@@ -91,13 +91,13 @@ struct ReceiveHandle {
 struct WriteCompletion {
   WriteHandle handle;
   std::uint64_t length = 0;
-  TimePoint at{};               // when the acknowledgement came
-  std::optional<Error> error;   // the peer may hold any part of it
+  TimePoint at{};              // when the acknowledgement came
+  std::optional<Error> error;  // the peer may hold any part of it
 };
 struct ReceiveCompletion {
   ReceiveHandle handle;
-  std::uint64_t length = 0;                 // of the Write that filled it
-  std::optional<std::uint32_t> immediate;   // if the Write carried one
+  std::uint64_t length = 0;                // of the Write that filled it
+  std::optional<std::uint32_t> immediate;  // if the Write carried one
   TimePoint at{};
   std::optional<Error> error;
 };
@@ -118,7 +118,8 @@ class Connection {
   // Retry: max_outstanding reached. Closed: the connection has failed. The memory must stay until the completion.
   // A Write that is larger than the receive it meets completes with InvalidArgument and both lengths; nothing is sent
   // and the receive stays for the next Write.
-  Result<WriteHandle> post_write(std::span<const std::byte> data, std::optional<std::uint32_t> immediate = std::nullopt);
+  Result<WriteHandle> post_write(std::span<const std::byte> data,
+                                 std::optional<std::uint32_t> immediate = std::nullopt);
   Result<ReceiveHandle> post_receive(std::span<std::byte> buffer);
   std::optional<WriteCompletion> poll_write();
   std::optional<ReceiveCompletion> poll_receive();

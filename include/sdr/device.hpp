@@ -22,8 +22,8 @@ class Device;
 using DevicePtr = std::shared_ptr<transport::Device>;
 
 struct DeviceOptions {
-  std::string link;             // emulated impairment on the way out, "rtt=25ms,rate=1Gbit,loss=1e-3"; empty: none
-  bool link_far_end = false;    // with a link: this end is the one that was connected to (each direction has its losses)
+  std::string link;           // emulated impairment on the way out, "rtt=25ms,rate=1Gbit,loss=1e-3"; empty: none
+  bool link_far_end = false;  // with a link: this end is the one that was connected to (each direction has its losses)
   std::uint16_t base_port = 0;  // UDP: control on base_port, channel c on base_port + 1 + c; 0: chosen by the system
   bool segmentation = true;     // use UDP_SEGMENT where the kernel has it
   bool coalescing = true;       // use UDP_GRO where the kernel has it

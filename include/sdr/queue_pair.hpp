@@ -30,20 +30,20 @@
 namespace sdr {
 
 struct QueuePairOptions {
-  Bytes mtu{0};                        // payload of a full packet: a multiple of 8 from 64 on; 0: what the path carries
-  std::string remote;                  // address the path leads to, for mtu 0; may be empty
-  std::uint32_t packets_per_chunk = 1; // a power of two
-  Bytes max_message = 64_MiB;          // the largest message, rounded down to whole chunks
-  std::uint32_t slots = 64;            // messages in flight, a power of two
+  Bytes mtu{0};        // payload of a full packet: a multiple of 8 from 64 on; 0: what the path carries
+  std::string remote;  // address the path leads to, for mtu 0; may be empty
+  std::uint32_t packets_per_chunk = 1;  // a power of two
+  Bytes max_message = 64_MiB;           // the largest message, rounded down to whole chunks
+  std::uint32_t slots = 64;             // messages in flight, a power of two
   std::uint8_t channels = 1;
-  std::uint8_t generations = 8;        // a packet up to generations - 1 reuses of its slot late is told apart
-  std::uint8_t message_id_bits = 10;   // the split of the immediate; the three add up to 32
+  std::uint8_t generations = 8;       // a packet up to generations - 1 reuses of its slot late is told apart
+  std::uint8_t message_id_bits = 10;  // the split of the immediate; the three add up to 32
   std::uint8_t packet_offset_bits = 18;
-  std::uint8_t user_bits = 4;          // 0, 1, 2, 4 or 8
-  Bandwidth rate{};                    // sending pace; zero: as fast as the transport takes it
-  bool rate_counts_overhead = true;    // whether `rate` is of whole packets on the wire, or of payload alone
+  std::uint8_t user_bits = 4;        // 0, 1, 2, 4 or 8
+  Bandwidth rate{};                  // sending pace; zero: as fast as the transport takes it
+  bool rate_counts_overhead = true;  // whether `rate` is of whole packets on the wire, or of payload alone
   Duration initial_rtt = std::chrono::milliseconds(10);  // until set_rtt(): how often an unanswered CTS is repeated
-  std::uint64_t token = 0;             // random, from the caller: packets without it are dropped
+  std::uint64_t token = 0;                               // random, from the caller: packets without it are dropped
 };
 
 // What was agreed and derived when the QueuePair was made.
@@ -65,14 +65,14 @@ struct QueuePairCounters {
   std::uint64_t payload_bytes_sent = 0;
   std::uint64_t packets_received = 0;  // set a bit
   std::uint64_t duplicate_packets = 0;
-  std::uint64_t late_packets = 0;      // of an earlier use of their slot; dropped
+  std::uint64_t late_packets = 0;  // of an earlier use of their slot; dropped
   std::uint64_t out_of_range_packets = 0;
-  std::uint64_t rejected_packets = 0;  // wrong token, malformed
-  std::uint64_t host_drops = 0;        // by this host, for want of socket buffer
-  std::uint64_t link_drops = 0;        // by an emulated or simulated link on the way out
-  std::uint64_t controls_received = 0; // well-formed ones, of all layers
+  std::uint64_t rejected_packets = 0;   // wrong token, malformed
+  std::uint64_t host_drops = 0;         // by this host, for want of socket buffer
+  std::uint64_t link_drops = 0;         // by an emulated or simulated link on the way out
+  std::uint64_t controls_received = 0;  // well-formed ones, of all layers
   std::uint64_t malformed_controls = 0;
-  std::uint64_t send_calls = 0;        // system calls
+  std::uint64_t send_calls = 0;  // system calls
   std::uint64_t receive_calls = 0;
 };
 
@@ -116,7 +116,8 @@ class QueuePair {
   [[nodiscard]] Result<ChunkBitmap> chunk_bitmap(RecvHandle handle) const;
   // The packets of one chunk that have arrived, from its first packet on (bit 0), up to 64 of them from `from` on.
   // Packets past the end of the posted buffer, or of a message known to be shorter, count as arrived.
-  [[nodiscard]] Result<std::uint64_t> chunk_packets(RecvHandle handle, std::uint32_t chunk, std::uint32_t from = 0) const;
+  [[nodiscard]] Result<std::uint64_t> chunk_packets(RecvHandle handle, std::uint32_t chunk,
+                                                    std::uint32_t from = 0) const;
   // Retry until all fragments have arrived.
   [[nodiscard]] Result<std::uint32_t> user_immediate(RecvHandle handle) const;
   // True when at least one packet of the message has arrived.

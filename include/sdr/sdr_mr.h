@@ -19,12 +19,12 @@ struct sdr_context;
 struct sdr_mr;
 
 /* NULL: addr is NULL, length is 0, or the device refuses. The memory stays the caller's. Regions may overlap. */
-struct sdr_mr *sdr_mr_reg(struct sdr_context *context, void *addr, size_t length, enum sdr_access_flags access);
+struct sdr_mr* sdr_mr_reg(struct sdr_context* context, void* addr, size_t length, enum sdr_access_flags access);
 /* After the messages that use it are complete; its lkey names nothing afterwards and is not given out again. */
-int sdr_mr_dereg(struct sdr_mr *mr);
-int sdr_mr_lkey_get(struct sdr_mr *mr, uint32_t *lkey);
+int sdr_mr_dereg(struct sdr_mr* mr);
+int sdr_mr_lkey_get(struct sdr_mr* mr, uint32_t* lkey);
 /* For programs that exchange keys; libsdr aims by receive slot and needs none from the peer. */
-int sdr_mr_rkey_get(struct sdr_mr *mr, uint32_t *rkey);
+int sdr_mr_rkey_get(struct sdr_mr* mr, uint32_t* rkey);
 
 #ifdef __cplusplus
 }

@@ -35,10 +35,18 @@ struct Bytes {
   friend constexpr Bytes operator*(Bytes a, std::uint64_t times) { return {a.count * times}; }
 };
 
-constexpr Bytes operator""_B(unsigned long long n) { return {n}; }
-constexpr Bytes operator""_KiB(unsigned long long n) { return {n << 10}; }
-constexpr Bytes operator""_MiB(unsigned long long n) { return {n << 20}; }
-constexpr Bytes operator""_GiB(unsigned long long n) { return {n << 30}; }
+constexpr Bytes operator""_B(unsigned long long n) {
+  return {n};
+}
+constexpr Bytes operator""_KiB(unsigned long long n) {
+  return {n << 10};
+}
+constexpr Bytes operator""_MiB(unsigned long long n) {
+  return {n << 20};
+}
+constexpr Bytes operator""_GiB(unsigned long long n) {
+  return {n << 30};
+}
 
 using Duration = std::chrono::nanoseconds;
 

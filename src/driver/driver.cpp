@@ -22,7 +22,9 @@ constexpr Duration kTooShortToSleep = std::chrono::microseconds(5);
 constexpr int kIdleRounds = 2;
 constexpr Duration kLongestSleep = std::chrono::milliseconds(100);
 
-std::vector<int> fds_of(const Connection& connection) { return connection.wait_fds(); }
+std::vector<int> fds_of(const Connection& connection) {
+  return connection.wait_fds();
+}
 
 std::vector<int> fds_of(const QueuePair& queue_pair) {
   std::vector<int> fds = {queue_pair.control_fd()};
@@ -90,12 +92,24 @@ class Driver::Impl {
 Driver::Driver() : impl_(std::make_unique<Impl>()) {}
 Driver::~Driver() = default;
 
-void Driver::add(Connection& connection) { impl_->add(connection); }
-void Driver::add(QueuePair& queue_pair) { impl_->add(queue_pair); }
-void Driver::remove(const Connection& connection) { impl_->remove(&connection); }
-void Driver::remove(const QueuePair& queue_pair) { impl_->remove(&queue_pair); }
-void Driver::watch(int fd) { impl_->sleeper_.watch(fd); }
-void Driver::unwatch(int fd) { impl_->sleeper_.unwatch(fd); }
+void Driver::add(Connection& connection) {
+  impl_->add(connection);
+}
+void Driver::add(QueuePair& queue_pair) {
+  impl_->add(queue_pair);
+}
+void Driver::remove(const Connection& connection) {
+  impl_->remove(&connection);
+}
+void Driver::remove(const QueuePair& queue_pair) {
+  impl_->remove(&queue_pair);
+}
+void Driver::watch(int fd) {
+  impl_->sleeper_.watch(fd);
+}
+void Driver::unwatch(int fd) {
+  impl_->sleeper_.unwatch(fd);
+}
 
 bool Driver::run_until(const std::function<bool()>& done, Duration limit) {
   const TimePoint start = now();
@@ -114,8 +128,12 @@ void Driver::run_once(Duration limit) {
   impl_->rest(start, impl_->progress(start), deadline);
 }
 
-TimePoint Driver::now() { return runtime::now(); }
-std::uint64_t Driver::random_token() { return runtime::random_u64(); }
+TimePoint Driver::now() {
+  return runtime::now();
+}
+std::uint64_t Driver::random_token() {
+  return runtime::random_u64();
+}
 
 std::shared_ptr<Executor> Driver::make_executor(unsigned threads) {
   const unsigned cores = runtime::usable_cores();

@@ -39,7 +39,8 @@ class ArrivalTracker {
         on_new(static_cast<std::uint32_t>(w * 64) + static_cast<std::uint32_t>(std::countr_zero(fresh)));
     }
     if (arrived_ == before) return false;
-    while (cumulative_ < chunks_ && seen_[cumulative_ / 64] == ~std::uint64_t{0}) cumulative_ = (cumulative_ / 64 + 1) * 64;
+    while (cumulative_ < chunks_ && seen_[cumulative_ / 64] == ~std::uint64_t{0})
+      cumulative_ = (cumulative_ / 64 + 1) * 64;
     if (cumulative_ < chunks_)
       cumulative_ = cumulative_ / 64 * 64 + static_cast<std::uint32_t>(std::countr_one(seen_[cumulative_ / 64]));
     if (cumulative_ > chunks_) cumulative_ = chunks_;

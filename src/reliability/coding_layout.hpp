@@ -1,4 +1,5 @@
-// CodingLayout: which chunk of a transfer belongs to which submessage, and where parity chunks lie (paper section 4.1.2).
+// CodingLayout: which chunk of a transfer belongs to which submessage, and where parity chunks lie (paper
+// section 4.1.2).
 //
 // C data chunks form L = ceil(C / k) submessages, interleaved: chunk c is data shard c / L of submessage c mod L. Two
 // chunks of one submessage are L chunks apart on the wire, so a burst of losses is spread over as many submessages as
@@ -14,9 +15,9 @@
 namespace sdr::reliability {
 
 struct CodingLayout {
-  std::uint32_t chunks = 0;        // C
-  std::uint32_t submessages = 0;   // L
-  std::uint32_t parity_each = 0;   // parity shards of every submessage
+  std::uint32_t chunks = 0;       // C
+  std::uint32_t submessages = 0;  // L
+  std::uint32_t parity_each = 0;  // parity shards of every submessage
 
   CodingLayout() = default;
   CodingLayout(std::uint32_t data_chunks, const coding::CodeShape& shape)

@@ -37,8 +37,8 @@ constexpr Duration kAbsence = std::chrono::seconds(1);
 Result<coding::CodeShape> code_shape(const ConnectionOptions& options) {
   const auto k = static_cast<unsigned>(std::max(options.data_chunks, 0));
   const auto m = static_cast<unsigned>(std::max(options.parity_chunks, 0));
-  return coding::CodeShape{
-      options.scheme == Scheme::EcXor ? coding::CodeKind::Xor : coding::CodeKind::ReedSolomon, k, m};
+  return coding::CodeShape{options.scheme == Scheme::EcXor ? coding::CodeKind::Xor : coding::CodeKind::ReedSolomon, k,
+                           m};
 }
 
 Error mismatch(const char* field, std::string_view local, std::string_view remote) {
@@ -80,8 +80,9 @@ class Connection::Impl {
   Result<void> connect(std::span<const std::byte> remote_info) {
     ByteReader reader(remote_info);
     if (reader.u32() != kMagic || !reader.ok())
-      return Error{ErrorCode::InvalidArgument,
-                   fmt::format("the peer's connection info ({} bytes) is not an SDR connection info", remote_info.size())};
+      return Error{
+          ErrorCode::InvalidArgument,
+          fmt::format("the peer's connection info ({} bytes) is not an SDR connection info", remote_info.size())};
     const std::uint32_t version = reader.u32();
     if (reader.ok() && version != kVersion)
       return mismatch("connection version", std::to_string(kVersion), std::to_string(version));
@@ -128,7 +129,7 @@ class Connection::Impl {
     watch(now);
     if (failure_) return kNever;
     expected_ = std::min({network, injection, queue_pair_->next_timeout(), outgoing_.next_timeout(),
-                     incoming_.next_timeout(), watch_.next_timeout(waiting()), fail_time()});
+                          incoming_.next_timeout(), watch_.next_timeout(waiting()), fail_time()});
     expected_ = std::max(expected_, now);
     return expected_;
   }
@@ -162,8 +163,7 @@ class Connection::Impl {
     out.receive_calls = counters.receive_calls;
     out.rtt_smoothed = timing_.rtt.smoothed();
     out.rtt_min = timing_.rtt.min();
-    if (out.packets_sent > 0)
-      out.loss_estimate = losses_.share();
+    if (out.packets_sent > 0) out.loss_estimate = losses_.share();
     return out;
   }
 
@@ -183,7 +183,8 @@ class Connection::Impl {
   }
 
   Error full(const char* what) const {
-    return {ErrorCode::Retry, fmt::format("{} {} are outstanding; take completions first", options_.max_outstanding, what)};
+    return {ErrorCode::Retry,
+            fmt::format("{} {} are outstanding; take completions first", options_.max_outstanding, what)};
   }
 
   [[nodiscard]] bool waiting() const { return !outgoing_.idle() || incoming_.active(); }
@@ -228,11 +229,11 @@ class Connection::Impl {
     const Bandwidth rate = queue_pair_->rate();
     const std::uint64_t packet = queue_pair_->geometry().mtu;
     const std::uint64_t backlog =
-        rate.limited() ? std::clamp<std::uint64_t>(rate.bytes_in(kBacklogTime).count, 2 * packet, kBacklogMost) : kBacklogMost;
+        rate.limited() ? std::clamp<std::uint64_t>(rate.bytes_in(kBacklogTime).count, 2 * packet, kBacklogMost)
+                       : kBacklogMost;
     // Into the dark no data: only offers ask whether somebody is there again. And none before the RTT is known: a
     // timeout that guesses it would repeat everything.
-    const bool dark =
-        !timing_.rtt.measured() || (watch_.silence(now) > timing_.silent_after() && !outgoing_.idle());
+    const bool dark = !timing_.rtt.measured() || (watch_.silence(now) > timing_.silent_after() && !outgoing_.idle());
     TimePoint next = kNever;
     for (int round = 0; round < kRoundsPerDrive; ++round) {
       if (!dark) outgoing_.feed(backlog, timing_, now);
@@ -292,18 +293,20 @@ class Connection::Impl {
     if (waiting() && !was_waiting_) watch_.begin_waiting(now);
     was_waiting_ = waiting();
     if (watch_.black_hole(queue_pair_->geometry().mtu))
-      return fail({ErrorCode::PeerUnreachable,
-                   fmt::format("the path to {} answers small datagrams but carries no packet of {} bytes payload: choose a "
-                               "smaller MTU",
-                               queue_pair_->peer_name(), queue_pair_->geometry().mtu)},
-                  now);
+      return fail(
+          {ErrorCode::PeerUnreachable,
+           fmt::format("the path to {} answers small datagrams but carries no packet of {} bytes payload: choose a "
+                       "smaller MTU",
+                       queue_pair_->peer_name(), queue_pair_->geometry().mtu)},
+          now);
     if (!was_waiting_ || watch_.silence(now) < options_.peer_timeout) return;
     std::string how_far;
     if (!outgoing_.idle())
       how_far = fmt::format("; {} of {} bytes written were acknowledged", outgoing_.bytes_held(),
                             outgoing_.bytes_held() + outgoing_.bytes_outstanding());
     if (incoming_.active())
-      how_far += fmt::format("; {} of {} bytes to receive had landed", incoming_.bytes_landed(), incoming_.bytes_expected());
+      how_far +=
+          fmt::format("; {} of {} bytes to receive had landed", incoming_.bytes_landed(), incoming_.bytes_expected());
     fail({ErrorCode::PeerUnreachable, fmt::format("nothing heard from {} for {}{}", queue_pair_->peer_name(),
                                                   to_string(watch_.silence(now)), how_far)},
          now);
@@ -336,7 +339,8 @@ Connection::~Connection() = default;
 Result<std::unique_ptr<Connection>> Connection::create(DevicePtr device, const ConnectionOptions& options,
                                                        std::shared_ptr<Executor> executor) {
   const auto invalid = [](std::string message) { return Error{ErrorCode::InvalidArgument, std::move(message)}; };
-  if (options.rto_factor < 1) return invalid(fmt::format("an RTO of {} RTT is shorter than the RTT", options.rto_factor));
+  if (options.rto_factor < 1)
+    return invalid(fmt::format("an RTO of {} RTT is shorter than the RTT", options.rto_factor));
   if (options.reorder_tolerance < 0 || options.reorder_tolerance > 1)
     return invalid(fmt::format("reorder tolerance of {} RTT is not from 0 to 1", options.reorder_tolerance));
   if (options.peer_timeout <= Duration::zero()) return invalid("the peer timeout must be longer than 0");
@@ -349,28 +353,42 @@ Result<std::unique_ptr<Connection>> Connection::create(DevicePtr device, const C
     if (!created) return created.error();
     code = std::move(created).value();
     if (options.queue_pair.slots < 4)
-      return invalid(fmt::format("{} message slots are too few for a coded scheme, which needs two a transfer: at least 4",
-                                 options.queue_pair.slots));
+      return invalid(
+          fmt::format("{} message slots are too few for a coded scheme, which needs two a transfer: at least 4",
+                      options.queue_pair.slots));
   }
   Result<std::unique_ptr<QueuePair>> queue_pair = QueuePair::create(std::move(device), options.queue_pair);
   if (!queue_pair) return queue_pair.error();
   const QueuePairGeometry& geometry = (*queue_pair)->geometry();
   if (code && geometry.max_message / geometry.chunk_bytes < code->shape().m)
-    return invalid(fmt::format("the largest message holds {} chunks of {} bytes, fewer than the {} parity chunks of a submessage",
-                               geometry.max_message / geometry.chunk_bytes, geometry.chunk_bytes, code->shape().m));
+    return invalid(
+        fmt::format("the largest message holds {} chunks of {} bytes, fewer than the {} parity chunks of a submessage",
+                    geometry.max_message / geometry.chunk_bytes, geometry.chunk_bytes, code->shape().m));
   return std::unique_ptr<Connection>(new Connection(
       std::make_unique<Impl>(std::move(queue_pair).value(), std::move(code), options, std::move(executor))));
 }
 
-std::vector<std::byte> Connection::info() const { return impl_->info(); }
-Result<void> Connection::connect(std::span<const std::byte> remote_info) { return impl_->connect(remote_info); }
+std::vector<std::byte> Connection::info() const {
+  return impl_->info();
+}
+Result<void> Connection::connect(std::span<const std::byte> remote_info) {
+  return impl_->connect(remote_info);
+}
 Result<WriteHandle> Connection::post_write(std::span<const std::byte> data, std::optional<std::uint32_t> immediate) {
   return impl_->post_write(data, immediate);
 }
-Result<ReceiveHandle> Connection::post_receive(std::span<std::byte> buffer) { return impl_->post_receive(buffer); }
-std::optional<WriteCompletion> Connection::poll_write() { return impl_->outgoing_.poll(); }
-std::optional<ReceiveCompletion> Connection::poll_receive() { return impl_->incoming_.poll(); }
-TimePoint Connection::progress(TimePoint now) { return impl_->progress(now); }
+Result<ReceiveHandle> Connection::post_receive(std::span<std::byte> buffer) {
+  return impl_->post_receive(buffer);
+}
+std::optional<WriteCompletion> Connection::poll_write() {
+  return impl_->outgoing_.poll();
+}
+std::optional<ReceiveCompletion> Connection::poll_receive() {
+  return impl_->incoming_.poll();
+}
+TimePoint Connection::progress(TimePoint now) {
+  return impl_->progress(now);
+}
 
 std::vector<int> Connection::wait_fds() const {
   std::vector<int> fds{impl_->queue_pair_->control_fd()};
@@ -380,15 +398,35 @@ std::vector<int> Connection::wait_fds() const {
   return fds;
 }
 
-bool Connection::ready() const { return impl_->watch_.ready(); }
-bool Connection::settled() const { return impl_->outgoing_.idle() && impl_->incoming_.settled(); }
-std::uint64_t Connection::bytes_acknowledged() const { return impl_->outgoing_.bytes_held(); }
-std::uint64_t Connection::bytes_landed() const { return impl_->incoming_.bytes_landed(); }
-const std::optional<Error>& Connection::failure() const { return impl_->failure_; }
-ConnectionStatistics Connection::statistics() const { return impl_->statistics(); }
-const QueuePairGeometry& Connection::geometry() const { return impl_->queue_pair_->geometry(); }
-std::string Connection::peer_name() const { return impl_->queue_pair_->peer_name(); }
-bool Connection::local_path() const { return impl_->queue_pair_->local_path(); }
-void Connection::set_rate(Bandwidth rate) { impl_->queue_pair_->set_rate(rate); }
+bool Connection::ready() const {
+  return impl_->watch_.ready();
+}
+bool Connection::settled() const {
+  return impl_->outgoing_.idle() && impl_->incoming_.settled();
+}
+std::uint64_t Connection::bytes_acknowledged() const {
+  return impl_->outgoing_.bytes_held();
+}
+std::uint64_t Connection::bytes_landed() const {
+  return impl_->incoming_.bytes_landed();
+}
+const std::optional<Error>& Connection::failure() const {
+  return impl_->failure_;
+}
+ConnectionStatistics Connection::statistics() const {
+  return impl_->statistics();
+}
+const QueuePairGeometry& Connection::geometry() const {
+  return impl_->queue_pair_->geometry();
+}
+std::string Connection::peer_name() const {
+  return impl_->queue_pair_->peer_name();
+}
+bool Connection::local_path() const {
+  return impl_->queue_pair_->local_path();
+}
+void Connection::set_rate(Bandwidth rate) {
+  impl_->queue_pair_->set_rate(rate);
+}
 
 }  // namespace sdr

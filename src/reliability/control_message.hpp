@@ -33,7 +33,7 @@ struct Pong {
 // What a transfer carries. `all_sent`: everything of it (parity too) had been sent once when this was written.
 struct Offer {
   std::uint64_t transfer = 0;
-  std::uint64_t write = 0;   // counted without refused ones: it is the number of the receive that the Write fills
+  std::uint64_t write = 0;  // counted without refused ones: it is the number of the receive that the Write fills
   std::uint64_t write_length = 0;
   std::uint64_t offset = 0;  // of the transfer in its Write
   std::optional<std::uint32_t> immediate;
@@ -41,8 +41,8 @@ struct Offer {
 };
 struct OffersHeader {
   Stamp stamp = 0;
-  std::uint64_t settled_below = 0;   // the writer knows every transfer below to be complete
-  std::uint64_t rate_bits = 0;       // its pace in bit/s, 0 when not limited
+  std::uint64_t settled_below = 0;  // the writer knows every transfer below to be complete
+  std::uint64_t rate_bits = 0;      // its pace in bit/s, 0 when not limited
 };
 
 struct ChunkRange {
@@ -59,11 +59,11 @@ struct Report {
   std::vector<ChunkRange> missing;
 };
 struct ReportsHeader {
-  Stamp echo = 0;                    // of the newest offers that had been here for the reordering tolerance
-  Stamp echo_newest = 0;             // of the newest offers, for the RTT
-  std::uint64_t echo_held = 0;       // nanoseconds since those arrived
-  std::uint64_t completed_below = 0; // every transfer below is complete
-  std::uint64_t packets_landed = 0;  // at this end, when the newest offers arrived
+  Stamp echo = 0;                     // of the newest offers that had been here for the reordering tolerance
+  Stamp echo_newest = 0;              // of the newest offers, for the RTT
+  std::uint64_t echo_held = 0;        // nanoseconds since those arrived
+  std::uint64_t completed_below = 0;  // every transfer below is complete
+  std::uint64_t packets_landed = 0;   // at this end, when the newest offers arrived
 };
 
 // Readers of a datagram's records: next() yields one after the other until the end or the first malformed one.

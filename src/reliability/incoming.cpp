@@ -58,7 +58,8 @@ void Incoming::announce() {
 bool Incoming::announce_data(Receive& receive) {
   const std::uint64_t from = receive.announced * shape_.transfer_bytes;
   const std::uint64_t left = receive.buffer.size() - std::min<std::uint64_t>(from, receive.buffer.size());
-  const std::span<std::byte> part = receive.buffer.subspan(receive.buffer.size() - left, std::min(left, shape_.transfer_bytes));
+  const std::span<std::byte> part =
+      receive.buffer.subspan(receive.buffer.size() - left, std::min(left, shape_.transfer_bytes));
   const Result<RecvHandle> posted = queue_pair_.post_receive(part, left);
   if (!posted) return false;  // no slot: one comes free with the next completion
   Transfer transfer;
@@ -78,7 +79,8 @@ bool Incoming::announce_parity() {
   Transfer& transfer = transfers_.back();
   Receive& receive = *find_receive(transfer.receive);
   const std::uint64_t from = transfer.index * shape_.transfer_bytes;
-  const std::uint64_t data_bytes = std::min(shape_.transfer_bytes, receive.buffer.size() - std::min<std::uint64_t>(from, receive.buffer.size()));
+  const std::uint64_t data_bytes =
+      std::min(shape_.transfer_bytes, receive.buffer.size() - std::min<std::uint64_t>(from, receive.buffer.size()));
   const std::uint64_t bytes = shape_.parity_bytes(data_bytes);
   if (transfer.scratch.bytes < bytes) {
     const auto fit = std::find_if(free_scratch_.begin(), free_scratch_.end(),
@@ -176,8 +178,7 @@ void Incoming::look(Transfer& transfer, const ReceiverTiming& timing, TimePoint 
     const bool parity_pending = parity_to_announce_ && &transfer == &transfers_.back();
     if (!receiver.has_all() || parity_pending) return;
     close_messages(transfer);
-    if (receiver.needs_decoding())
-      receiver.decode({transfer.scratch.memory.get(), transfer.scratch.bytes}, executor_);
+    if (receiver.needs_decoding()) receiver.decode({transfer.scratch.memory.get(), transfer.scratch.bytes}, executor_);
     transfer.decoding = true;
   }
   if (!receiver.decoded()) return;
@@ -200,7 +201,8 @@ void Incoming::finish(Transfer& transfer) {
   if (Receive* receive = find_receive(transfer.receive)) {
     ++receive->done;
     const std::uint64_t from = transfer.index * shape_.transfer_bytes;
-    announced_bytes_ -= std::min(shape_.transfer_bytes, receive->buffer.size() - std::min<std::uint64_t>(from, receive->buffer.size()));
+    announced_bytes_ -=
+        std::min(shape_.transfer_bytes, receive->buffer.size() - std::min<std::uint64_t>(from, receive->buffer.size()));
   }
 }
 
@@ -212,7 +214,8 @@ void Incoming::retire(const Timing& timing, TimePoint now) {
     }
     ++totals_.receives_completed;
     totals_.bytes_received += *receive->length;
-    completions_.push_back({.handle = {receive->number}, .length = *receive->length, .immediate = receive->immediate, .at = now});
+    completions_.push_back(
+        {.handle = {receive->number}, .length = *receive->length, .immediate = receive->immediate, .at = now});
     receive = receives_.erase(receive);
   }
   while (!transfers_.empty() && transfers_.front().done) {
@@ -298,7 +301,8 @@ void Incoming::fail(const Error& error, TimePoint now) {
   }
   transfers_.clear();
   for (const Receive& receive : receives_)
-    completions_.push_back({.handle = {receive.number}, .length = receive.length.value_or(0), .at = now, .error = error});
+    completions_.push_back(
+        {.handle = {receive.number}, .length = receive.length.value_or(0), .at = now, .error = error});
   receives_.clear();
 }
 
@@ -313,7 +317,8 @@ std::uint64_t Incoming::bytes_landed() const {
     bytes += std::min(retired * shape_.transfer_bytes, *receive.length);
   }
   for (const Transfer& transfer : transfers_)
-    if (transfer.receiver && !transfer.done && transfer.receiver->is_offered()) bytes += transfer.receiver->bytes_landed();
+    if (transfer.receiver && !transfer.done && transfer.receiver->is_offered())
+      bytes += transfer.receiver->bytes_landed();
   return bytes;
 }
 

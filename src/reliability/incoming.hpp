@@ -64,10 +64,10 @@ class Incoming {
   struct Receive {
     std::uint64_t number = 0;
     std::span<std::byte> buffer;
-    std::uint64_t transfers = 0;           // announced for it, in all
+    std::uint64_t transfers = 0;  // announced for it, in all
     std::uint64_t announced = 0;
     std::uint64_t done = 0;
-    std::optional<std::uint64_t> length;   // of the Write, once known
+    std::optional<std::uint64_t> length;  // of the Write, once known
     std::optional<std::uint32_t> immediate;
   };
   // Memory for parity, reused; untouched pages of it cost nothing.
@@ -77,9 +77,9 @@ class Incoming {
   };
   struct Transfer {
     std::uint64_t receive = 0;
-    std::uint64_t index = 0;               // in its receive
+    std::uint64_t index = 0;  // in its receive
     std::unique_ptr<TransferReceiver> receiver;
-    std::optional<RecvHandle> data;        // open SDK receives
+    std::optional<RecvHandle> data;  // open SDK receives
     std::optional<RecvHandle> parity;
     Scratch scratch;
     bool decoding = false;
@@ -113,7 +113,7 @@ class Incoming {
   std::uint64_t transfers_ahead_most_;
 
   std::deque<Receive> receives_;
-  std::deque<Transfer> transfers_;    // announced and not retired; the first has number first_transfer_
+  std::deque<Transfer> transfers_;  // announced and not retired; the first has number first_transfer_
   std::deque<ReceiveCompletion> completions_;
   std::uint64_t next_receive_ = 0;
   std::uint64_t first_transfer_ = 0;  // everything below is complete
@@ -122,16 +122,16 @@ class Incoming {
 
   std::vector<Scratch> free_scratch_;
   std::uint64_t peer_settled_ = 0;
-  std::uint64_t peer_position_ = 0;   // the peer is known to have come so far: started or passed over all below
+  std::uint64_t peer_position_ = 0;  // the peer is known to have come so far: started or passed over all below
   Bandwidth peer_rate_{};
   Echo echo_newest_;
   Stamp echo_settled_ = 0;
-  std::deque<Echo> echoes_;           // newer than echo_settled_, oldest first; bounded
+  std::deque<Echo> echoes_;  // newer than echo_settled_, oldest first; bounded
   bool answer_due_ = false;
-  TimePoint confirm_at_ = kNever;     // when to repeat our last word, unheard by the peer
+  TimePoint confirm_at_ = kNever;  // when to repeat our last word, unheard by the peer
   Duration confirm_wait_{0};
   int confirmations_left_ = 0;
-  Report report_;                     // reused
+  Report report_;  // reused
   ConnectionStatistics totals_;
 };
 

@@ -17,12 +17,11 @@ namespace sdr::reliability {
 class LossCount {
  public:
   // Offers of `stamp` go out behind `packets` packets.
-  void offered(Stamp stamp, std::uint64_t packets) {
-    offers_[next_++ % offers_.size()] = {stamp, packets};
-  }
+  void offered(Stamp stamp, std::uint64_t packets) { offers_[next_++ % offers_.size()] = {stamp, packets}; }
   // `packets` had landed when those offers arrived.
   void landed(Stamp stamp, std::uint64_t packets) {
-    const auto offer = std::find_if(offers_.begin(), offers_.end(), [stamp](const Offered& o) { return o.stamp == stamp; });
+    const auto offer =
+        std::find_if(offers_.begin(), offers_.end(), [stamp](const Offered& o) { return o.stamp == stamp; });
     if (stamp == 0 || offer == offers_.end() || offer->packets < counted_) return;
     counted_ = offer->packets;
     // Data and control come in on different sockets: what an offer overtook on the last metre counts as lost until the

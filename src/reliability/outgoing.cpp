@@ -141,8 +141,8 @@ bool Outgoing::hand_out(const Choice& choice, const Timing& timing, TimePoint no
   const TransferSender::Extent& extent = choice.extent;
   const SendHandle stream = extent.parity ? *choice.transfer->parity : choice.transfer->data;
   const bool ends = extent.parity || extent.first + extent.count == sender.chunks();
-  const Result<void> queued = queue_pair_.send_packets(stream, extent.first * shape_.packets_per_chunk,
-                                                       sender.bytes(extent), ends);
+  const Result<void> queued =
+      queue_pair_.send_packets(stream, extent.first * shape_.packets_per_chunk, sender.bytes(extent), ends);
   if (!queued) return false;
   const TimePoint leaves = now + queue_pair_.rate().time_for({queue_pair_.backlog()});
   sender.sent(extent, choice.repair, leaves, timing.rto());
@@ -188,8 +188,9 @@ Result<void> Outgoing::handle(const ReportsHeader& header) {
     TransferSender* sender = transfers_[i].sender.get();
     if (sender == nullptr || sender->done()) continue;
     if (!sender->may_be_complete())
-      return Error{ErrorCode::Protocol, fmt::format("the peer claims to hold all of transfer {}, which has not been sent",
-                                                    first_transfer_ + i)};
+      return Error{
+          ErrorCode::Protocol,
+          fmt::format("the peer claims to hold all of transfer {}, which has not been sent", first_transfer_ + i)};
     sender->complete();
   }
   // With nothing open no offers go out: a peer that repeats its last word has not heard that it came.
@@ -258,9 +259,8 @@ void Outgoing::collect(TimePoint now, Duration rtt) {
 
 bool Outgoing::poll_offers(ByteWriter& writer, const Timing& timing, Duration silence, TimePoint now) {
   const auto open = [](const Transfer& transfer) { return transfer.sender && !transfer.sender->done(); };
-  const bool due = std::any_of(transfers_.begin(), transfers_.end(), [&](const Transfer& transfer) {
-    return open(transfer) && transfer.offer_at <= now;
-  });
+  const bool due = std::any_of(transfers_.begin(), transfers_.end(),
+                               [&](const Transfer& transfer) { return open(transfer) && transfer.offer_at <= now; });
   // A receiver that is passed over posts on only when it knows how far we are.
   const bool passing = messages_to_pass_ > 0 && passing_at_ <= now;
   if (!due && !news_for_peer_ && !passing) return false;
@@ -268,14 +268,16 @@ bool Outgoing::poll_offers(ByteWriter& writer, const Timing& timing, Duration si
     news_for_peer_ = false;
     return false;
   }
-  write(writer, OffersHeader{to_stamp(now), first_transfer_, static_cast<std::uint64_t>(queue_pair_.rate().bits_per_second)});
+  write(writer,
+        OffersHeader{to_stamp(now), first_transfer_, static_cast<std::uint64_t>(queue_pair_.rate().bits_per_second)});
   news_for_peer_ = false;
   const Duration interval = timing.offer_interval(silence);
   passing_at_ = now + interval;
   for (Transfer& transfer : transfers_) {
     if (!open(transfer) || transfer.offer_at > now + interval / 2) continue;
     const TransferPlan& plan = transfer.sender->plan();
-    if (!append(writer, Offer{plan.transfer, plan.write, plan.write_length, plan.offset, plan.immediate, transfer.all_sent}))
+    if (!append(writer,
+                Offer{plan.transfer, plan.write, plan.write_length, plan.offset, plan.immediate, transfer.all_sent}))
       return true;  // the others are still due
     transfer.offer_at = now + interval;
   }

@@ -75,23 +75,23 @@ class Outgoing {
  private:
   struct Write {
     std::uint64_t number = 0;
-    std::uint64_t receive = 0;           // the peer's that it fills, once started; a refused Write fills none
+    std::uint64_t receive = 0;  // the peer's that it fills, once started; a refused Write fills none
     std::span<const std::byte> data;
     std::optional<std::uint32_t> immediate;
-    std::uint64_t started = 0;           // bytes cut into transfers so far
+    std::uint64_t started = 0;  // bytes cut into transfers so far
     std::uint64_t transfers_open = 0;
-    bool cut = false;                    // all of it is in transfers
-    TimePoint data_out{};                // when the last first transmission of data left
+    bool cut = false;      // all of it is in transfers
+    TimePoint data_out{};  // when the last first transmission of data left
     [[nodiscard]] bool finished() const { return cut && transfers_open == 0; }
   };
   struct Transfer {
     std::unique_ptr<TransferSender> sender;  // null for one that is passed over
-    std::uint64_t write = 0;             // the number of its Write
+    std::uint64_t write = 0;                 // the number of its Write
     SendHandle data;
     std::optional<SendHandle> parity;
     bool data_out = false;
     bool all_sent = false;
-    bool ended = false;                  // its streams are closed
+    bool ended = false;  // its streams are closed
     TimePoint offer_at = TimePoint::min();
   };
   struct Choice {
@@ -116,18 +116,18 @@ class Outgoing {
   TransferShape shape_;
   QueuePair& queue_pair_;
   Executor& executor_;
-  std::deque<Write> writes_;             // unfinished, in order of posting
-  std::deque<Transfer> transfers_;       // started and not finished; the first has number first_transfer_
+  std::deque<Write> writes_;        // unfinished, in order of posting
+  std::deque<Transfer> transfers_;  // started and not finished; the first has number first_transfer_
   std::deque<WriteCompletion> completions_;
   std::uint64_t next_write_ = 0;
-  std::uint64_t next_receive_ = 0;       // of the peer, to be filled
+  std::uint64_t next_receive_ = 0;  // of the peer, to be filled
   std::uint64_t first_transfer_ = 0;
-  std::uint64_t latest_ = 0;             // number of the transfer that was started last
-  std::uint64_t messages_to_pass_ = 0;   // of the peer's receive, behind the end of the Write
+  std::uint64_t latest_ = 0;                 // number of the transfer that was started last
+  std::uint64_t messages_to_pass_ = 0;       // of the peer's receive, behind the end of the Write
   TimePoint passing_at_ = TimePoint::min();  // when to say again how far we are, while there are any
-  std::uint64_t receive_transfers_ = 0;  // of the peer's receive that the Write being cut meets
-  bool parity_to_start_ = false;         // of the latest transfer
-  bool news_for_peer_ = false;           // it should hear that its final acknowledgements have come
+  std::uint64_t receive_transfers_ = 0;      // of the peer's receive that the Write being cut meets
+  bool parity_to_start_ = false;             // of the latest transfer
+  bool news_for_peer_ = false;               // it should hear that its final acknowledgements have come
   ConnectionStatistics totals_;
 };
 

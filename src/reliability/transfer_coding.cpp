@@ -105,9 +105,9 @@ std::uint32_t decode_missing(const coding::ErasureCode& code, const ShardMap& ma
       data_shards[j] = data.data() + std::size_t{layout.chunk_at(s, j)} * map.chunk_bytes;
     for (std::uint32_t i = 0; i < layout.parity_each; ++i)
       parity_shards[i] = parity.data() + std::size_t{layout.chunk_at(s, i)} * map.chunk_bytes;
-    const Result<void> decoded = code.decode(std::span(data_shards).first(shards), progress.data(s),
-                                             std::span(parity_shards).first(layout.parity_each), progress.parity(s),
-                                             map.lengths(s));
+    const Result<void> decoded =
+        code.decode(std::span(data_shards).first(shards), progress.data(s),
+                    std::span(parity_shards).first(layout.parity_each), progress.parity(s), map.lengths(s));
     assert(decoded.ok());  // only called once every submessage is decodable
     (void)decoded;
     restored += missing;

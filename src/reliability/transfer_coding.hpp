@@ -22,7 +22,7 @@ namespace sdr::reliability {
 // Where the shards of a transfer lie.
 struct ShardMap {
   CodingLayout layout;
-  std::uint64_t length = 0;       // of the transfer's data
+  std::uint64_t length = 0;  // of the transfer's data
   std::uint32_t chunk_bytes = 0;
 
   // A transfer of one chunk is coded at its own length: its parity costs no padding on the wire.
@@ -44,7 +44,9 @@ class ParityEncoder {
 
   // Whether parity chunk q is there to be sent.
   [[nodiscard]] bool ready(std::uint32_t q) const;
-  [[nodiscard]] const std::byte* chunk(std::uint32_t q) const { return parity_.get() + std::size_t{q} * map_.chunk_bytes; }
+  [[nodiscard]] const std::byte* chunk(std::uint32_t q) const {
+    return parity_.get() + std::size_t{q} * map_.chunk_bytes;
+  }
   [[nodiscard]] const ShardMap& map() const { return map_; }
   [[nodiscard]] AsyncWork& work() { return work_; }
 

@@ -73,12 +73,15 @@ void TransferReceiver::watch_gaps(TimePoint now, const ReceiverTiming& timing) {
   if (gap) report_after(Duration::zero(), now);
 }
 
-void TransferReceiver::report_after(Duration wait, TimePoint now) { report_at_ = std::min(report_at_, now + wait); }
+void TransferReceiver::report_after(Duration wait, TimePoint now) {
+  report_at_ = std::min(report_at_, now + wait);
+}
 
 TimePoint TransferReceiver::next_timeout() const {
   if (!offered_ || has_all()) return report_at_;
   // Unsettled gaps ask for the next sample; without any, the next arrival does.
-  const bool unsettled = rules_.names_gaps_early() && tracker_.highest() > tracker_.cumulative() && tracker_.highest() > named_;
+  const bool unsettled =
+      rules_.names_gaps_early() && tracker_.highest() > tracker_.cumulative() && tracker_.highest() > named_;
   return std::min({report_at_, flushed_ ? kNever : std::min(flush_at_, fallback_at_),
                    unsettled ? sampled_at_ + gap_wait_ : kNever});
 }

@@ -90,9 +90,9 @@ class TransferReceiver {
   TimePoint sampled_at_{};
   Duration gap_wait_{0};  // the tolerance at the last look
   TimePoint report_at_ = kNever;
-  TimePoint flush_at_ = kNever;      // when the sender's word that it has sent all takes effect
+  TimePoint flush_at_ = kNever;  // when the sender's word that it has sent all takes effect
   TimePoint last_chunk_due_ = kNever;
-  TimePoint fallback_at_ = kNever;   // FTO
+  TimePoint fallback_at_ = kNever;  // FTO
 
   std::unique_ptr<AsyncWork> work_;
   std::uint32_t recovered_ = 0;

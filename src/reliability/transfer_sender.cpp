@@ -67,7 +67,8 @@ void TransferSender::sent(const Extent& extent, bool repair, TimePoint leaves, D
 
 std::span<const std::byte> TransferSender::bytes(const Extent& extent) const {
   if (extent.parity)
-    return {encoder_->chunk(extent.first), (extent.count - 1) * std::size_t{plan_.chunk_bytes} + encoder_->map().shard_bytes()};
+    return {encoder_->chunk(extent.first),
+            (extent.count - 1) * std::size_t{plan_.chunk_bytes} + encoder_->map().shard_bytes()};
   const std::size_t from = std::size_t{extent.first} * plan_.chunk_bytes;
   const std::size_t to = std::min(from + std::size_t{extent.count} * plan_.chunk_bytes, plan_.data.size());
   return plan_.data.subspan(from, to - from);
@@ -166,7 +167,9 @@ void TransferSender::left(TimePoint now) {
   for (FreshRecord& record : fresh_records_) record.left = std::min(record.left, to_stamp(now));
 }
 
-TimePoint TransferSender::next_timeout() const { return records_.empty() ? kNever : records_.front().expires; }
+TimePoint TransferSender::next_timeout() const {
+  return records_.empty() ? kNever : records_.front().expires;
+}
 
 std::uint64_t TransferSender::bytes_held() const {
   return std::min<std::uint64_t>(std::uint64_t{held_chunks_} * plan_.chunk_bytes, plan_.data.size());

@@ -5,9 +5,9 @@
 // report that must have seen its last transmission still wants it (the others).
 //
 // "Must have seen": a repair sent at stamp R is lost when the report echoes offers of a stamp >= R: they were sent
-// behind it. A first transmission that a receiver without parity lists is lost, since that one lists gaps only after the
-// reordering tolerance; one with parity may list what it has waited for too long, because we were slower than our rate
-// says: for it the rule of repairs holds.
+// behind it. A first transmission that a receiver without parity lists is lost, since that one lists gaps only after
+// the reordering tolerance; one with parity may list what it has waited for too long, because we were slower than our
+// rate says: for it the rule of repairs holds.
 //
 // Threads: one. No I/O, no clock. Calling order: next_repair() / next_fresh(), then sent(); handle() for each report;
 // expire() on time.
@@ -31,7 +31,7 @@ namespace sdr::reliability {
 
 struct TransferPlan {
   std::uint64_t transfer = 0;
-  std::uint64_t write = 0;   // as in its offer
+  std::uint64_t write = 0;  // as in its offer
   std::uint64_t write_length = 0;
   std::uint64_t offset = 0;  // in the Write
   std::optional<std::uint32_t> immediate;
@@ -117,6 +117,8 @@ class TransferSender {
 };
 
 // A time as a stamp on the wire.
-inline Stamp to_stamp(TimePoint time) { return static_cast<Stamp>(time.time_since_epoch().count()); }
+inline Stamp to_stamp(TimePoint time) {
+  return static_cast<Stamp>(time.time_since_epoch().count());
+}
 
 }  // namespace sdr::reliability

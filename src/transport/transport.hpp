@@ -49,30 +49,31 @@ using MemoryKey = core::Index<struct MemoryKeyTag, std::uint32_t>;
 struct Packet {
   const std::byte* local = nullptr;  // payload; may be null when length is 0
   std::uint32_t immediate = 0;
-  std::uint16_t length = 0;          // at most EndpointOptions::payload
+  std::uint16_t length = 0;  // at most EndpointOptions::payload
   core::Generation generation;
   core::ChannelIndex channel;
-  const Aim* aim = nullptr;          // of the slot; null when the transport's aims are empty
-  MemoryKey memory_key;              // of the region that holds `local`
+  const Aim* aim = nullptr;  // of the slot; null when the transport's aims are empty
+  MemoryKey memory_key;      // of the region that holds `local`
 };
 
 struct EndpointOptions {
-  std::uint64_t token = 0;           // random: packets that do not carry it are not ours
+  std::uint64_t token = 0;  // random: packets that do not carry it are not ours
   core::ImmediateLayout layout;
-  std::uint32_t slots = 64;          // at most layout.max_slots()
+  std::uint32_t slots = 64;  // at most layout.max_slots()
   std::uint8_t channels = 1;
-  std::uint8_t generations = 8;      // 2 to 255
-  std::uint16_t payload = 0;         // MTU in bytes: the largest packet payload; offset o lands at o * payload
+  std::uint8_t generations = 8;  // 2 to 255
+  std::uint16_t payload = 0;     // MTU in bytes: the largest packet payload; offset o lands at o * payload
 };
 
 // Facts about an endpoint that do not change after creation.
 struct EndpointFacts {
-  std::uint16_t packet_overhead = 0;    // bytes on the wire beside the payload, IP headers included
-  std::uint16_t max_control = 0;        // the largest control datagram in bytes
-  std::uint8_t aim_size = 0;            // of every Aim that expose() returns
-  bool local_path = false;              // both ends on this machine: no rate of a link, but a socket buffer to respect
-  std::uint32_t receive_buffer = 0;     // bytes that may wait unread in this endpoint before packets are dropped; 0: no limit
-  std::uint16_t burst = 1;              // packets that go out cheapest when they stay on one channel in a row
+  std::uint16_t packet_overhead = 0;  // bytes on the wire beside the payload, IP headers included
+  std::uint16_t max_control = 0;      // the largest control datagram in bytes
+  std::uint8_t aim_size = 0;          // of every Aim that expose() returns
+  bool local_path = false;            // both ends on this machine: no rate of a link, but a socket buffer to respect
+  std::uint32_t receive_buffer =
+      0;                    // bytes that may wait unread in this endpoint before packets are dropped; 0: no limit
+  std::uint16_t burst = 1;  // packets that go out cheapest when they stay on one channel in a row
   // Payload buffers may be reused as soon as write() returns; otherwise when writes_finished() has counted them.
   bool copies_on_write = true;
 };
@@ -80,16 +81,16 @@ struct EndpointFacts {
 // Why packets were dropped or not sent, by name. Read from any thread.
 struct EndpointCounters {
   std::uint64_t packets_sent = 0;
-  std::uint64_t packets_received = 0;     // data packets that reached a completion
-  std::uint64_t bytes_received = 0;       // payload of those
-  std::uint64_t dropped_wrong_token = 0;  // stray or forged
-  std::uint64_t dropped_malformed = 0;    // too short, unknown kind or version, length field disagrees
-  std::uint64_t dropped_out_of_range = 0; // slot, offset or length beyond what is exposed
-  std::uint64_t dropped_not_exposed = 0;  // late: slot retracted or of another generation
-  std::uint64_t dropped_by_host = 0;      // the kernel dropped it for want of socket buffer
-  std::uint64_t dropped_by_link = 0;      // an emulated or simulated link lost it on the way out
-  std::uint64_t send_calls = 0;           // system calls that sent
-  std::uint64_t receive_calls = 0;        // system calls that received
+  std::uint64_t packets_received = 0;      // data packets that reached a completion
+  std::uint64_t bytes_received = 0;        // payload of those
+  std::uint64_t dropped_wrong_token = 0;   // stray or forged
+  std::uint64_t dropped_malformed = 0;     // too short, unknown kind or version, length field disagrees
+  std::uint64_t dropped_out_of_range = 0;  // slot, offset or length beyond what is exposed
+  std::uint64_t dropped_not_exposed = 0;   // late: slot retracted or of another generation
+  std::uint64_t dropped_by_host = 0;       // the kernel dropped it for want of socket buffer
+  std::uint64_t dropped_by_link = 0;       // an emulated or simulated link lost it on the way out
+  std::uint64_t send_calls = 0;            // system calls that sent
+  std::uint64_t receive_calls = 0;         // system calls that received
 };
 
 class Endpoint {

@@ -65,9 +65,8 @@ void UdpEndpoint::describe(const SocketAddress& advertised) {
             .max_control = UdpDevice::kMaxControl,
             // Of one socket, because all packets may come in on one channel.
             .receive_buffer = usable_receive_buffer(channels_[0].socket.receive_buffer(), options_.payload),
-            .burst = static_cast<std::uint16_t>(
-                std::clamp<std::size_t>(UdpSocket::kMaxBatchBytes / (kHeaderSize + options_.payload), 1,
-                                        UdpSocket::kMaxSegments))};
+            .burst = static_cast<std::uint16_t>(std::clamp<std::size_t>(
+                UdpSocket::kMaxBatchBytes / (kHeaderSize + options_.payload), 1, UdpSocket::kMaxSegments))};
 }
 
 std::vector<std::byte> UdpEndpoint::info() const {

@@ -7,8 +7,8 @@
 // endpoint's own memory is a few hundred bytes and 24 a slot.
 //
 // Exposure table. A slot's `state` is the last thing that expose() writes (release) and the first that poll() reads
-// (seq_cst, see retract()): whoever sees the generation sees base and length that go with it. retract() clears it; that nobody is
-// still placing is for the caller to wait for before it calls expose() again (transport.hpp, "late packets").
+// (seq_cst, see retract()): whoever sees the generation sees base and length that go with it. retract() clears it; that
+// nobody is still placing is for the caller to wait for before it calls expose() again (transport.hpp, "late packets").
 //
 // Threads: as in transport.hpp. Counters have one writer each, and are read from anywhere.
 #pragma once

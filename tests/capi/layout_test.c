@@ -1,11 +1,11 @@
 /* What a C program sees: values, sizes and offsets of the published interface, and a transfer written in C11.
  * layout_test.cpp runs these functions. Each returns NULL when all is well, else the words for what is not. */
+#include "tests/capi/layout_test.h"
+
 #include <sdr/sdr.h>
 #include <sdr/sdr_mr.h>
 #include <stdbool.h>
 #include <string.h>
-
-#include "tests/capi/layout_test.h"
 
 _Static_assert(SDR_SUCCESS == 0 && SDR_ERROR == 1 && SDR_RETRY == 2, "enum sdr_errcode");
 _Static_assert(SDR_MTU_64 == 0 && SDR_MTU_128 == 1 && SDR_MTU_256 == 2 && SDR_MTU_512 == 3, "enum sdr_mtu");
@@ -18,7 +18,7 @@ _Static_assert(SDR_ACCESS_REMOTE_WRITE == 0, "enum sdr_access_flags");
 #define CHECK_SIZE(type, bytes) \
   if (sizeof(type) != (bytes)) return #type " has not " #bytes " bytes"
 
-const char *check_layouts(void) {
+const char* check_layouts(void) {
   CHECK_SIZE(struct sdr_dev_attr, 8);
   CHECK_LAYOUT(struct sdr_dev_attr, num_channels, 0);
   CHECK_LAYOUT(struct sdr_dev_attr, log_max_qps, 4);
@@ -60,7 +60,7 @@ const char *check_layouts(void) {
 #define MUST_BE(condition) \
   if (!(condition)) return "not so: " #condition
 
-const char *transfer_in_c(void) {
+const char* transfer_in_c(void) {
   static uint8_t out[3000];
   static uint8_t in[3000];
   uint8_t info_a[4096];
@@ -70,7 +70,7 @@ const char *transfer_in_c(void) {
   memset(in, 0, sizeof in);
 
   struct sdr_dev_attr device = {.num_channels = 2, .log_max_qps = 1};
-  struct sdr_context *context = sdr_context_create(NULL, &device);
+  struct sdr_context* context = sdr_context_create(NULL, &device);
   if (context == NULL) return sdr_last_error();
   struct sdr_qp_attr attributes = {.bitmap_chunk_size_log_bytes = 10,
                                    .max_in_flight_log_bytes = 16,
@@ -79,8 +79,8 @@ const char *transfer_in_c(void) {
                                    .send_enable = 1,
                                    .recv_enable = 1,
                                    .rate_limit = 0};
-  struct sdr_qp *a = sdr_qp_create(context, &attributes);
-  struct sdr_qp *b = sdr_qp_create(context, &attributes);
+  struct sdr_qp* a = sdr_qp_create(context, &attributes);
+  struct sdr_qp* b = sdr_qp_create(context, &attributes);
   if (a == NULL || b == NULL) return sdr_last_error();
   MUST(sdr_qp_info_size_get(a, &info_size));
   MUST_BE(info_size <= sizeof info_a);
@@ -89,8 +89,8 @@ const char *transfer_in_c(void) {
   MUST(sdr_qp_connect(a, info_b));
   MUST(sdr_qp_connect(b, info_a));
 
-  struct sdr_mr *out_region = sdr_mr_reg(context, out, sizeof out, SDR_ACCESS_REMOTE_WRITE);
-  struct sdr_mr *in_region = sdr_mr_reg(context, in, sizeof in, SDR_ACCESS_REMOTE_WRITE);
+  struct sdr_mr* out_region = sdr_mr_reg(context, out, sizeof out, SDR_ACCESS_REMOTE_WRITE);
+  struct sdr_mr* in_region = sdr_mr_reg(context, in, sizeof in, SDR_ACCESS_REMOTE_WRITE);
   if (out_region == NULL || in_region == NULL) return sdr_last_error();
   struct sdr_recv_wr receive = {.max_length = sizeof in, .address = (uint64_t)(uintptr_t)in};
   struct sdr_send_wr send = {.opcode = SDR_WR_WRITE_WITH_IMM,
@@ -102,9 +102,9 @@ const char *transfer_in_c(void) {
   MUST(sdr_mr_lkey_get(out_region, &send.lkey));
   MUST(sdr_mr_rkey_get(in_region, &rkey));
 
-  struct sdr_recv_handle *incoming = NULL;
-  struct sdr_send_handle *outgoing = NULL;
-  uint8_t *bitmap = NULL;
+  struct sdr_recv_handle* incoming = NULL;
+  struct sdr_send_handle* outgoing = NULL;
+  uint8_t* bitmap = NULL;
   size_t bitmap_size = 0;
   uint32_t immediate = 0;
   uint64_t packets = 0;

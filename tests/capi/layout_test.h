@@ -6,8 +6,8 @@
 extern "C" {
 #endif
 
-const char *check_layouts(void);
-const char *transfer_in_c(void);
+const char* check_layouts(void);
+const char* transfer_in_c(void);
 
 #ifdef __cplusplus
 }

@@ -129,8 +129,8 @@ TEST(Perf, OddSizesAndChannels_Verify) {
 }
 
 TEST(Perf, KAndM_AreOptionsToo) {
-  const Outcome result = run({"perf", "--self", "--json", "--size", "1MiB", "--iters", "2", "--scheme", "ec-rs", "--k",
-                              "8", "--m", "3"});
+  const Outcome result =
+      run({"perf", "--self", "--json", "--size", "1MiB", "--iters", "2", "--scheme", "ec-rs", "--k", "8", "--m", "3"});
   ASSERT_EQ(result.code, 0) << result.err;
   EXPECT_EQ(field(result.out, "scheme"), "\"ec-rs:8:3\"");
 }
@@ -261,7 +261,7 @@ struct Wrong {
 
 TEST(PerfUsage, WrongUsage_IsOneLineAndExitCode2) {
   const std::vector<Wrong> cases = {
-      {{}, "subcommand"},
+      {Arguments{}, "subcommand"},
       {{"frob"}, "frob"},
       {{"perf"}, "--self"},
       {{"perf", "--self", "127.0.0.1:7000"}, "one of"},
@@ -298,10 +298,9 @@ TEST(PerfUsage, WrongUsage_IsOneLineAndExitCode2) {
 
 TEST(PerfUsage, Failures_AreOneLineAndExitCode1) {
   const TcpPeer taken = TcpPeer::listen();
-  for (const Arguments& arguments : {Arguments{"perf", "--listen", taken.address()},
-                                     Arguments{"perf", "--listen", "203.0.113.1:7000"},
-                                     Arguments{"perf", TcpPeer::unused_address()},
-                                     Arguments{"perf", "no-such-host.invalid:7000"}}) {
+  for (const Arguments& arguments :
+       {Arguments{"perf", "--listen", taken.address()}, Arguments{"perf", "--listen", "203.0.113.1:7000"},
+        Arguments{"perf", TcpPeer::unused_address()}, Arguments{"perf", "no-such-host.invalid:7000"}}) {
     const Outcome result = run(arguments);
     EXPECT_EQ(result.code, 1) << arguments.back() << "\n" << result.err;
     EXPECT_TRUE(is_one_line(result.err, "sdr perf: ")) << result.err;

@@ -41,7 +41,9 @@ std::uint64_t number(const std::string& json, const std::string& name) {
   return text.empty() ? UINT64_MAX : std::stoull(text);
 }
 
-std::size_t lines(const std::string& text) { return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')); }
+std::size_t lines(const std::string& text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
 
 class SendRecv : public ::testing::Test {
  protected:
@@ -379,9 +381,9 @@ TEST_F(SendRecv, Garbage_EndsOneSenderAndNotTheReceiver) {
   write_file(dir_ / "file", "1");
   SdrCommand recv(receiver());
   const std::string address = recv.address();
-  for (const std::string& text : {std::string("GET / HTTP/1.1\r\n\r\n"), TcpPeer::frame("[1,2]", 1),
-                                  TcpPeer::frame(R"({"command":5})", 1), TcpPeer::frame(R"({"command":"perf"})", 1),
-                                  TcpPeer::frame(R"({"command":"send","path":7})", 1)}) {
+  for (const std::string& text :
+       {std::string("GET / HTTP/1.1\r\n\r\n"), TcpPeer::frame("[1,2]", 1), TcpPeer::frame(R"({"command":5})", 1),
+        TcpPeer::frame(R"({"command":"perf"})", 1), TcpPeer::frame(R"({"command":"send","path":7})", 1)}) {
     TcpPeer peer = TcpPeer::connect(address);
     peer.send(text);
     peer.receive_all();

@@ -63,7 +63,8 @@ class TcpPeer {
   std::string receive_all() const {
     std::string text;
     char buffer[4096];
-    for (ssize_t n = 0; (n = recv(fd_, buffer, sizeof buffer, 0)) > 0;) text.append(buffer, static_cast<std::size_t>(n));
+    for (ssize_t n = 0; (n = recv(fd_, buffer, sizeof buffer, 0)) > 0;)
+      text.append(buffer, static_cast<std::size_t>(n));
     return text;
   }
 

@@ -9,7 +9,8 @@ namespace sdr::cli {
 namespace {
 
 TEST(FileName, NamesThatStayInside_AreTaken) {
-  for (const char* name : {"a", "a/b/c", "..a", "a..", "a/...", ".hidden", "with space", "\xc3\xa4\xff", "a/.sdr-partial"}) {
+  for (const char* name :
+       {"a", "a/b/c", "..a", "a..", "a/...", ".hidden", "with space", "\xc3\xa4\xff", "a/.sdr-partial"}) {
     EXPECT_TRUE(check_name(name).ok()) << name;
   }
 }

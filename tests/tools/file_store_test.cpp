@@ -2,8 +2,8 @@
 // happens to their files.
 #include "sdr/file_store.hpp"
 
-#include <gtest/gtest.h>
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -21,7 +21,9 @@ std::uint64_t test_seed() {
   return given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
 }
 
-std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
 
 TEST(Ranges, RandomAdditions_AgreeWithOneBitAByte) {
   const std::uint64_t seed = test_seed();
@@ -57,12 +59,9 @@ TEST(Ranges, RandomAdditions_AgreeWithOneBitAByte) {
 }
 
 TEST(StepCursor, Steps_CoverWhatIsMissingAndNothingElse) {
-  const std::vector<FileEntry> entries = {{.name = "d", .directory = true},
-                                          {.name = "d/new", .size = 2 * kBlock + 5},
-                                          {.name = "d/empty"},
-                                          {.name = "d/held", .size = 100},
-                                          {.name = "d/partly", .size = 3 * kBlock},
-                                          {.name = "e", .directory = true}};
+  const std::vector<FileEntry> entries = {
+      {.name = "d", .directory = true}, {.name = "d/new", .size = 2 * kBlock + 5}, {.name = "d/empty"},
+      {.name = "d/held", .size = 100},  {.name = "d/partly", .size = 3 * kBlock},  {.name = "e", .directory = true}};
   std::map<std::uint32_t, Ranges> missing;
   missing[3] = {};
   missing[4].add({10, 20});
@@ -73,9 +72,9 @@ TEST(StepCursor, Steps_CoverWhatIsMissingAndNothingElse) {
     steps.emplace_back(step->file, step->range.offset, step->range.length, step->last);
     cursor.pop();
   }
-  const decltype(steps) expected = {{1, 0, kBlock, false},   {1, kBlock, kBlock, false},    {1, 2 * kBlock, 5, true},
-                                    {2, 0, 0, true},         {3, 0, 0, true},               {4, 10, 20, false},
-                                    {4, kBlock - 5, 5, false}, {4, kBlock, kBlock - 5, true}};
+  const decltype(steps) expected = {
+      {1, 0, kBlock, false}, {1, kBlock, kBlock, false}, {1, 2 * kBlock, 5, true},  {2, 0, 0, true},
+      {3, 0, 0, true},       {4, 10, 20, false},         {4, kBlock - 5, 5, false}, {4, kBlock, kBlock - 5, true}};
   EXPECT_EQ(steps, expected);
 }
 

@@ -21,7 +21,9 @@ Sha256::~Sha256() = default;
 Sha256::Sha256(Sha256&&) noexcept = default;
 Sha256& Sha256::operator=(Sha256&&) noexcept = default;
 
-void Sha256::update(std::span<const std::byte> bytes) { EVP_DigestUpdate(context_->evp, bytes.data(), bytes.size()); }
+void Sha256::update(std::span<const std::byte> bytes) {
+  EVP_DigestUpdate(context_->evp, bytes.data(), bytes.size());
+}
 
 std::array<std::byte, 32> Sha256::finish() {
   std::array<std::byte, 32> digest{};

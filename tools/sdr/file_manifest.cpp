@@ -46,7 +46,8 @@ class Walk {
  public:
   Result<void> add(const std::string& path, const std::string& name, bool follow_links) {
     if (sources.size() == kMostEntries) {
-      return Error{ErrorCode::System, fmt::format("there are more than {} files and directories to send", kMostEntries)};
+      return Error{ErrorCode::System,
+                   fmt::format("there are more than {} files and directories to send", kMostEntries)};
     }
     const Result<void> checked = check_name(name);
     if (!checked) return checked;
@@ -56,8 +57,8 @@ class Walk {
     }
     if (S_ISDIR(status.st_mode)) return add_directory(path, name, status);
     if (S_ISREG(status.st_mode)) return add_file(path, name);
-    return Error{ErrorCode::System,
-                 fmt::format("{} is {}; only files and directories are sent", printable(path), kind_of(status.st_mode))};
+    return Error{ErrorCode::System, fmt::format("{} is {}; only files and directories are sent", printable(path),
+                                                kind_of(status.st_mode))};
   }
 
   std::vector<SourceFile> sources;
@@ -131,8 +132,9 @@ Result<std::vector<SourceFile>> scan_sources(std::span<const std::string> paths)
     if (!name) return name.error();
     const auto [other, fresh] = taken.try_emplace(*name, path);
     if (!fresh) {
-      return Error{ErrorCode::InvalidArgument, fmt::format("{} and {} would both arrive as {}",
-                                                           printable(other->second), printable(path), printable(*name))};
+      return Error{ErrorCode::InvalidArgument,
+                   fmt::format("{} and {} would both arrive as {}", printable(other->second), printable(path),
+                               printable(*name))};
     }
     const Result<void> added = walk.add(path, *name, true);
     if (!added) return added.error();
@@ -162,9 +164,8 @@ Result<void> parse_entries(const Json& page, std::vector<FileEntry>& into) {
     };
     if (!item.is_object()) return malformed();
     const auto has = [&](const char* key, auto is) { return item.contains(key) && (item.at(key).*is)(); };
-    if (!has("name", &Json::is_string) || !has("kind", &Json::is_string) ||
-        !has("size", &Json::is_number_unsigned) || !has("mode", &Json::is_number_unsigned) ||
-        !has("modified", &Json::is_number_integer)) {
+    if (!has("name", &Json::is_string) || !has("kind", &Json::is_string) || !has("size", &Json::is_number_unsigned) ||
+        !has("mode", &Json::is_number_unsigned) || !has("modified", &Json::is_number_integer)) {
       return malformed();
     }
     const Result<std::string> name = unescape_name(item.at("name").get_ref<const std::string&>());
@@ -196,7 +197,8 @@ Result<void> check_entries(std::span<const FileEntry> entries) {
     if (total > INT64_MAX) return Error{ErrorCode::Protocol, "the files to receive are larger than any disk"};
   }
   for (const FileEntry& entry : entries) {
-    for (std::size_t slash = entry.name.find('/'); slash != std::string::npos; slash = entry.name.find('/', slash + 1)) {
+    for (std::size_t slash = entry.name.find('/'); slash != std::string::npos;
+         slash = entry.name.find('/', slash + 1)) {
       const auto parent = directories.find(std::string_view(entry.name).substr(0, slash));
       if (parent != directories.end() && !parent->second) return refuse(entry.name, "it lies in a file");
     }

@@ -1,12 +1,12 @@
 // Manifest: what a transfer is about to carry, files and directories, in the order in which they are sent.
 //
 // The sender makes it by walking the paths it was given; it goes to the receiver in pages, as JSON, before any data.
-// The receiver trusts none of it: parse_entries() and check_entries() refuse names that lead out of its directory, names
-// that occur twice, and files that are also directories.
-// What is carried: the bytes of regular files; permission bits (without set-user-ID and the like) and modification
-// times of files and directories. Symbolic links that are named on the command line are followed; any that are found
-// in a directory are refused, and so are devices, sockets and FIFOs: leaving them out silently would make the copy look
-// whole, and a link that is recreated elsewhere leads somewhere else.
+// The receiver trusts none of it: parse_entries() and check_entries() refuse names that lead out of its directory,
+// names that occur twice, and files that are also directories. What is carried: the bytes of regular files; permission
+// bits (without set-user-ID and the like) and modification times of files and directories. Symbolic links that are
+// named on the command line are followed; any that are found in a directory are refused, and so are devices, sockets
+// and FIFOs: leaving them out silently would make the copy look whole, and a link that is recreated elsewhere leads
+// somewhere else.
 #pragma once
 
 #include <sys/stat.h>
@@ -26,8 +26,8 @@ struct FileEntry {
   std::string name;  // relative to the receiver's directory
   bool directory = false;
   std::uint64_t size = 0;
-  std::uint32_t mode = 0;      // permission bits
-  std::int64_t modified = 0;   // nanoseconds since 1970
+  std::uint32_t mode = 0;     // permission bits
+  std::int64_t modified = 0;  // nanoseconds since 1970
 
   friend bool operator==(const FileEntry&, const FileEntry&) = default;
 };

@@ -86,7 +86,9 @@ Result<FileMapping> FileMapping::map(int fd, std::uint64_t size, Access access, 
   return mapping;
 }
 
-bool FileMapping::damaged() const { return guard_ != kMost && guards[guard_].damaged.load(std::memory_order_acquire); }
+bool FileMapping::damaged() const {
+  return guard_ != kMost && guards[guard_].damaged.load(std::memory_order_acquire);
+}
 
 void FileMapping::swap(FileMapping& other) noexcept {
   std::swap(bytes_, other.bytes_);

@@ -15,7 +15,9 @@ Error bad(std::string_view name, std::string_view why) {
   return {ErrorCode::Protocol, fmt::format("the name \"{}\" is refused: {}", printable(name), why)};
 }
 
-bool plain(unsigned char c) { return c >= 0x20 && c < 0x7F && c != '%'; }
+bool plain(unsigned char c) {
+  return c >= 0x20 && c < 0x7F && c != '%';
+}
 
 int hex_value(char c) {
   if (c >= '0' && c <= '9') return c - '0';

@@ -39,8 +39,7 @@ struct FileReceiver::View {
     if (!again) return again.error();
     if (!*again) return Error{ErrorCode::System, fmt::format("{} has gone meanwhile", printable(entry.name))};
     found = std::move(**again);
-    Result<FileMapping> mapped =
-        FileMapping::map(found->fd.get(), found->size, FileMapping::Access::Read, entry.name);
+    Result<FileMapping> mapped = FileMapping::map(found->fd.get(), found->size, FileMapping::Access::Read, entry.name);
     if (!mapped) return mapped.error();
     mapping = std::move(*mapped);
     return {};
@@ -55,7 +54,9 @@ TransferSample FileReceiver::sample() {
   return record_.sample();
 }
 
-Json FileReceiver::alive() const { return {{"type", "alive"}, {"bytes", record_.transferred}}; }
+Json FileReceiver::alive() const {
+  return {{"type", "alive"}, {"bytes", record_.transferred}};
+}
 
 Result<std::uint32_t> FileReceiver::file_of(const Json& message) const {
   const Result<std::uint64_t> file = get_number(message, "file");
@@ -145,9 +146,7 @@ void FileReceiver::say_sums(std::uint32_t file, const Ranges& ranges, std::size_
 }
 
 void FileReceiver::say_sums_end(unsigned round) {
-  loop_.worker().give([this, round] {
-    return [this, round] { loop_.say({{"type", "sums_end"}, {"round", round}}); };
-  });
+  loop_.worker().give([this, round] { return [this, round] { loop_.say({{"type", "sums_end"}, {"round", round}}); }; });
 }
 
 // --- what will come ---
@@ -281,9 +280,9 @@ Result<void> FileReceiver::take_completions() {
     expected_.erase(at);
     bytes_expected_ -= receive.range.length;
     if (completion->length != receive.range.length) {
-      return Error{ErrorCode::Protocol, fmt::format("{} bytes of {} came where {} were expected", completion->length,
-                                                    printable(entries_[receive.target->file].name),
-                                                    receive.range.length)};
+      return Error{ErrorCode::Protocol,
+                   fmt::format("{} bytes of {} came where {} were expected", completion->length,
+                               printable(entries_[receive.target->file].name), receive.range.length)};
     }
     arrived(receive.target, receive.range);
   }

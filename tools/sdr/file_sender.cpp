@@ -186,8 +186,9 @@ void FileSender::compare(SumPage page) {
       Ranges& differs = differs_[page.file];
       for (std::uint64_t at = page.offset; at < end; at += page.unit) {
         const Range unit{at, std::min<std::uint64_t>(page.unit, end - at)};
-        const auto found = std::find_if(equal.begin(), equal.end(),
-                                        [&](const Range& r) { return r.offset <= unit.offset && unit.end() <= r.end(); });
+        const auto found = std::find_if(equal.begin(), equal.end(), [&](const Range& r) {
+          return r.offset <= unit.offset && unit.end() <= r.end();
+        });
         if (found == equal.end()) differs.add(unit);
       }
     };
@@ -234,10 +235,11 @@ Result<void> FileSender::take_completions() {
     if (source->all_posted && source->unacknowledged == 0) {
       finish(source);
     } else {
-      loop_.worker().give([source, end = write.range.end(), &worker = loop_.worker()]() -> TransferWorker::Continuation {
-        source->digest->advance(end, worker);
-        return nullptr;
-      });
+      loop_.worker().give(
+          [source, end = write.range.end(), &worker = loop_.worker()]() -> TransferWorker::Continuation {
+            source->digest->advance(end, worker);
+            return nullptr;
+          });
     }
   }
   return {};

@@ -2,10 +2,12 @@
 //
 //   says                                     hears
 //   entries, entries_end                     what there is to receive, in pages
-//                                            found, sums, sums_end 1      what the receiver has of it (transfer_compare.hpp)
+//                                            found, sums, sums_end 1      what the receiver has of it
+//                                            (transfer_compare.hpp)
 //   refine, refine_end                       ask again, where units differ   sums, sums_end 2
-//   missing, begin                           what will be sent; from here on both walk the same steps (transfer_plan.hpp)
-//   digest | failed, a file                  placed | failed, a file      each as soon as it is known
+//   missing, begin                           what will be sent; from here on both walk the same steps
+//   (transfer_plan.hpp) digest | failed, a file                  placed | failed, a file      each as soon as it is
+//   known
 //                                            done                         the end
 //
 // The bytes go from the mapped source straight into Writes. A source that changes underway is found out at its end and

@@ -31,7 +31,9 @@ std::string part_name(const FileEntry& entry) {
   return hash.finish_hex().substr(0, 32);
 }
 
-std::string last_part(const std::string& name) { return name.substr(name.rfind('/') + 1); }
+std::string last_part(const std::string& name) {
+  return name.substr(name.rfind('/') + 1);
+}
 
 // Where the file has data; all of it where the file system cannot tell.
 Ranges data_of(int fd, std::uint64_t size) {
@@ -197,9 +199,8 @@ Result<PartFile> FileStore::open_part(const FileEntry& entry) const {
     if (before.st_size == 0 || ftruncate(part.fd.get(), std::min(before.st_size, size)) != 0) {
       unlinkat(folder->get(), name.c_str(), 0);
     }
-    return Error{ErrorCode::System,
-                 fmt::format("no room for {}/{} ({}): {}", path_, printable(entry.name), to_string(Bytes{entry.size}),
-                             std::strerror(failed))};
+    return Error{ErrorCode::System, fmt::format("no room for {}/{} ({}): {}", path_, printable(entry.name),
+                                                to_string(Bytes{entry.size}), std::strerror(failed))};
   }
   Result<FileMapping> mapping = FileMapping::map(part.fd.get(), entry.size, FileMapping::Access::ReadWrite, entry.name);
   if (!mapping) return mapping.error();

@@ -145,7 +145,9 @@ Result<Json> collect() {
               {"default_queue_pair", *queue_pair}};
 }
 
-std::string yes_no(const Json& value) { return value.get<bool>() ? "yes" : "no"; }
+std::string yes_no(const Json& value) {
+  return value.get<bool>() ? "yes" : "no";
+}
 
 std::string bytes_or_unknown(const Json& value) {
   return value.is_null() ? "unknown" : to_string(Bytes{value.get<std::uint64_t>()});
@@ -163,21 +165,20 @@ void print(const Json& info) {
   for (const auto& [name, has] : info["cpu"]["features"].items()) features += fmt::format(", {} {}", name, yes_no(has));
   table.row("CPU", fmt::format("{} usable cores{}", info["cpu"]["usable_cores"].get<unsigned>(), features));
   const Json& kernel = info["kernel"];
-  table.row("kernel", fmt::format("UDP_SEGMENT {}, UDP_GRO {}; socket buffers up to {} in, {} out (net.core.rmem_max, "
-                                  "wmem_max)",
-                                  yes_no(kernel["udp_segment"]), yes_no(kernel["udp_gro"]),
-                                  bytes_or_unknown(kernel["rmem_max_bytes"]),
-                                  bytes_or_unknown(kernel["wmem_max_bytes"])));
+  table.row("kernel",
+            fmt::format("UDP_SEGMENT {}, UDP_GRO {}; socket buffers up to {} in, {} out (net.core.rmem_max, "
+                        "wmem_max)",
+                        yes_no(kernel["udp_segment"]), yes_no(kernel["udp_gro"]),
+                        bytes_or_unknown(kernel["rmem_max_bytes"]), bytes_or_unknown(kernel["wmem_max_bytes"])));
   const Json& limits = info["limits"];
-  table.row("limits", fmt::format("payload {} to {} B; message {} packets ({} at 1456 B); {} slots; {} generations; {} "
-                                  "channels",
-                                  limits["payload_min_bytes"].get<std::uint64_t>(),
-                                  limits["payload_max_bytes"].get<std::uint64_t>(),
-                                  limits["message_max_packets"].get<std::uint64_t>(),
-                                  bytes_or_unknown(limits["message_max_bytes_at_mtu_1456"]),
-                                  limits["slots_max"].get<std::uint64_t>(),
-                                  limits["generations_max"].get<std::uint64_t>(),
-                                  limits["channels_max"].get<std::uint64_t>()));
+  table.row(
+      "limits",
+      fmt::format("payload {} to {} B; message {} packets ({} at 1456 B); {} slots; {} generations; {} "
+                  "channels",
+                  limits["payload_min_bytes"].get<std::uint64_t>(), limits["payload_max_bytes"].get<std::uint64_t>(),
+                  limits["message_max_packets"].get<std::uint64_t>(),
+                  bytes_or_unknown(limits["message_max_bytes_at_mtu_1456"]), limits["slots_max"].get<std::uint64_t>(),
+                  limits["generations_max"].get<std::uint64_t>(), limits["channels_max"].get<std::uint64_t>()));
   const Json& qp = info["default_queue_pair"];
   table.row("a default QP", fmt::format("{} slots of up to {}, {} generations; {} of state, {} of address space for "
                                         "bitmaps",

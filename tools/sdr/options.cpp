@@ -65,9 +65,15 @@ Error no_such_scheme(std::string_view text, bool with_none) {
 
 }  // namespace
 
-CLI::Validator size_text() { return check_with([](const std::string& t) { return parse_bytes(t); }); }
-CLI::Validator rate_text() { return check_with([](const std::string& t) { return parse_bandwidth(t); }); }
-CLI::Validator duration_text() { return check_with([](const std::string& t) { return parse_duration(t); }); }
+CLI::Validator size_text() {
+  return check_with([](const std::string& t) { return parse_bytes(t); });
+}
+CLI::Validator rate_text() {
+  return check_with([](const std::string& t) { return parse_bandwidth(t); });
+}
+CLI::Validator duration_text() {
+  return check_with([](const std::string& t) { return parse_duration(t); });
+}
 CLI::Validator endpoint_text(bool any_port) {
   return check_with([any_port](const std::string& t) -> Result<void> {
     const Result<SocketAddress> parsed = parse_endpoint(t, any_port);
@@ -119,7 +125,8 @@ void add_path_options(CLI::App& app, PathOptions& options, bool with_scheme_none
       ->check(check_with(check_mtu_text))
       ->type_name("SIZE")
       ->capture_default_str();
-  app.add_option("--chunk", options.chunk, "Chunk: a size, a number of packets (16p), or auto (4p)")
+  app.add_option("--chunk", options.chunk,
+                 fmt::format("Chunk: a size, a number of packets (16p), or auto ({}p)", kDefaultChunkPackets))
       ->check(check_with(check_chunk_text))
       ->type_name("SIZE")
       ->capture_default_str();
@@ -177,10 +184,11 @@ Result<std::uint32_t> packets_per_chunk(std::string_view text, std::uint32_t mtu
   const std::uint64_t below = std::min<std::uint64_t>(std::bit_floor(whole), kMaxChunkPackets);
   const std::uint64_t above = std::min<std::uint64_t>(below * 2, kMaxChunkPackets);
   const std::string shown = packets ? fmt::format("{} packets", *packets) : fmt::format("{} bytes", bytes);
-  return Error{ErrorCode::InvalidArgument,
-               fmt::format("chunk size {} is not a power-of-two multiple of the MTU {}; the nearest are {} ({}p) and {} "
-                           "({}p)",
-                           shown, mtu, below * mtu, below, above * mtu, above)};
+  return Error{
+      ErrorCode::InvalidArgument,
+      fmt::format("chunk size {} is not a power-of-two multiple of the MTU {}; the nearest are {} ({}p) and {} "
+                  "({}p)",
+                  shown, mtu, below * mtu, below, above * mtu, above)};
 }
 
 }  // namespace sdr::cli

@@ -18,14 +18,14 @@ namespace sdr::cli {
 // How bytes are to get there.
 struct PathOptions {
   std::string transport = "udp";
-  std::string device;         // address or interface; empty: the one that the session's TCP connection took
+  std::string device;  // address or interface; empty: the one that the session's TCP connection took
   std::string link;
-  std::string rate;           // empty: see path.hpp
-  std::string mtu = "auto";   // payload bytes of a packet
-  std::string chunk = "auto"; // bytes, "16p", or auto: kDefaultChunkPackets
+  std::string rate;            // empty: see path.hpp
+  std::string mtu = "auto";    // payload bytes of a packet
+  std::string chunk = "auto";  // bytes, "16p", or auto: kDefaultChunkPackets
   unsigned channels = 1;
   std::string scheme = "sr-nack";  // perhaps with ":k:m"
-  unsigned k = 0;             // 0: as in the scheme
+  unsigned k = 0;                  // 0: as in the scheme
   unsigned m = 0;
   std::string timeout = "10s";
 };

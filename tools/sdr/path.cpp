@@ -49,9 +49,10 @@ Result<Path> Path::choose(const PathOptions& options, const Session& session) {
     if (!rate) return rate.error();
     path.rate_ = *rate;
   } else if (!path.rate_.limited() && !session.same_machine()) {
-    return invalid(fmt::format("--rate is needed towards {}: the path leaves this machine, and packets sent faster than "
-                               "its slowest part are lost; give that part's rate, such as --rate 1Gbit",
-                               session.peer().host()));
+    return invalid(
+        fmt::format("--rate is needed towards {}: the path leaves this machine, and packets sent faster than "
+                    "its slowest part are lost; give that part's rate, such as --rate 1Gbit",
+                    session.peer().host()));
   }
 
   if (Result<void> opened = path.open(options, session, 0, false); !opened) return opened.error();
@@ -158,8 +159,8 @@ QueuePairOptions Path::queue_pair_options() const {
 }
 
 Result<void> Path::open(const PathOptions& where, const Session& session, std::uint16_t base_port, bool far_end) {
-  auto device = open_device(device_name(where, session),
-                            {.link = link_, .link_far_end = far_end, .base_port = base_port});
+  auto device =
+      open_device(device_name(where, session), {.link = link_, .link_far_end = far_end, .base_port = base_port});
   if (!device) return device.error();
   device_ = std::move(device).value();
   return {};
@@ -178,7 +179,8 @@ Result<void> check_command(const Json& hello, std::string_view expected) {
   const Result<std::string> command = get_text(hello, "command");
   if (!command) return command.error();
   if (*command == expected) return {};
-  return Error{ErrorCode::Mismatch, fmt::format("this end runs sdr {}, the peer sdr {}", expected, printable(*command))};
+  return Error{ErrorCode::Mismatch,
+               fmt::format("this end runs sdr {}, the peer sdr {}", expected, printable(*command))};
 }
 
 }  // namespace sdr::cli

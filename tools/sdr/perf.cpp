@@ -90,7 +90,8 @@ Result<int> measure(Session& session, const PerfOptions& options) {
   Result<Agreed> agreed = agree(session, options, plan);
   if (!agreed) return agreed.error();
   const auto& [path, payload] = *agreed;
-  auto sent = path.scheme().scheme ? send_reliable(path, plan, payload, session) : send_bare(path, plan, payload, session);
+  auto sent =
+      path.scheme().scheme ? send_reliable(path, plan, payload, session) : send_bare(path, plan, payload, session);
   if (!sent) return sent.error();
   const Result<Json> answer = session.receive(path.timeout() + kSessionPatience);
   if (!answer) return answer.error();
@@ -224,17 +225,16 @@ Json ReceiverResult::to_json() const {
 
 Result<ReceiverResult> ReceiverResult::from_json(const Json& json) {
   ReceiverResult result;
-  const std::pair<std::string_view, std::uint64_t*> fields[] = {
-      {"writes", &result.writes},
-      {"wrong", &result.wrong},
-      {"lost", &result.lost},
-      {"packets_received", &result.packets_received},
-      {"duplicate_packets", &result.duplicate_packets},
-      {"late_packets", &result.late_packets},
-      {"host_drops", &result.host_drops},
-      {"chunks_recovered", &result.chunks_recovered},
-      {"fallbacks", &result.fallbacks},
-      {"receive_calls", &result.receive_calls}};
+  const std::pair<std::string_view, std::uint64_t*> fields[] = {{"writes", &result.writes},
+                                                                {"wrong", &result.wrong},
+                                                                {"lost", &result.lost},
+                                                                {"packets_received", &result.packets_received},
+                                                                {"duplicate_packets", &result.duplicate_packets},
+                                                                {"late_packets", &result.late_packets},
+                                                                {"host_drops", &result.host_drops},
+                                                                {"chunks_recovered", &result.chunks_recovered},
+                                                                {"fallbacks", &result.fallbacks},
+                                                                {"receive_calls", &result.receive_calls}};
   for (const auto& [name, into] : fields) {
     const Result<std::uint64_t> value = get_number(json, name);
     if (!value) return value.error();

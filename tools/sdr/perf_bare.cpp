@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "sdr/driver.hpp"
-#include "sdr/perf_ends.hpp"
 #include "sdr/perf_control.hpp"
+#include "sdr/perf_ends.hpp"
 #include "sdr/perf_run.hpp"
 
 namespace sdr::cli {
@@ -46,8 +46,8 @@ Result<QueuePairOptions> bare_options(const Path& path, const PerfPlan& plan) {
 
 Result<std::unique_ptr<QueuePair>> make_queue_pair(const Path& path, const PerfPlan& plan, Session& session) {
   const auto options = bare_options(path, plan);
-  auto queue_pair = options ? QueuePair::create(path.device(), *options)
-                            : Result<std::unique_ptr<QueuePair>>(options.error());
+  auto queue_pair =
+      options ? QueuePair::create(path.device(), *options) : Result<std::unique_ptr<QueuePair>>(options.error());
   if (!queue_pair) {
     session.send_error(queue_pair.error().message);
     return queue_pair.error();
@@ -211,8 +211,8 @@ class Receiver {
     RecvHandle handle;
     ChunkBitmap bitmap;
     std::uint64_t number = 0;
-    std::size_t full_words = 0;    // of the bitmap, from the front
-    std::uint64_t chunks_seen = 0;  // at the last look for stale messages
+    std::size_t full_words = 0;      // of the bitmap, from the front
+    std::uint64_t chunks_seen = 0;   // at the last look for stale messages
     TimePoint progress_at = kNever;  // kNever: not started
     bool finished = false;
   };
@@ -231,7 +231,8 @@ class Receiver {
   bool finish(Message& message, bool lost) {
     message.finished = true;
     finished_[message.number % finished_.size()] = true;
-    while (base_ < buffers_.next() && finished_[base_ % finished_.size()]) finished_[base_++ % finished_.size()] = false;
+    while (base_ < buffers_.next() && finished_[base_ % finished_.size()])
+      finished_[base_++ % finished_.size()] = false;
     if (!queue_pair_.complete(message.handle)) return false;
     buffers_.complete(message.number, lost);
     return true;
@@ -285,9 +286,9 @@ class Receiver {
   const PerfPlan& plan_;
   ReceiveBuffers& buffers_;
   std::uint64_t chunks_ = 0;
-  std::deque<Message> open_;       // in order of number
-  std::vector<bool> finished_;     // by number modulo the window, from base_ on
-  std::uint64_t base_ = 0;         // not finished
+  std::deque<Message> open_;    // in order of number
+  std::vector<bool> finished_;  // by number modulo the window, from base_ on
+  std::uint64_t base_ = 0;      // not finished
   std::uint64_t started_below_ = 0;
   TimePoint next_stale_check_{};
   std::optional<QueuePairCounters> at_warm_up_;

@@ -23,7 +23,9 @@ class WriteBook {
   void posted(TimePoint at);
   // A Write may complete before an older one.
   void completed(std::uint64_t write, TimePoint at);
-  [[nodiscard]] bool is_complete(std::uint64_t write) const { return write < oldest_ || ends_[write % ends_.size()] != kNever; }
+  [[nodiscard]] bool is_complete(std::uint64_t write) const {
+    return write < oldest_ || ends_[write % ends_.size()] != kNever;
+  }
   [[nodiscard]] std::uint64_t outstanding() const { return posted_ - completed_; }
   [[nodiscard]] std::uint64_t complete_count() const { return completed_; }
   [[nodiscard]] bool warmed_up() const { return completed_ >= plan_.warmup; }
@@ -72,8 +74,8 @@ class ReceiveBuffers {
   Memory memory_;
   std::uint64_t stride_;
   std::uint64_t posted_ = 0;
-  std::uint64_t released_ = 0;      // buffers of all Writes below are free again
-  std::vector<char> done_;          // by number modulo receives(): finished, above released_
+  std::uint64_t released_ = 0;  // buffers of all Writes below are free again
+  std::vector<char> done_;      // by number modulo receives(): finished, above released_
   std::deque<std::uint64_t> waiting_;
   std::uint64_t verified_bytes_ = 0;  // of the first that waits
   std::uint64_t completed_ = 0;

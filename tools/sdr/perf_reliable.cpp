@@ -1,7 +1,7 @@
 // The two ends of a perf run over a Connection.
-#include <algorithm>
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 

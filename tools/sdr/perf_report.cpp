@@ -12,13 +12,18 @@ namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-std::string in_ms(double ms) { return to_string(Duration(static_cast<std::int64_t>(ms * 1e6))); }
+std::string in_ms(double ms) {
+  return to_string(Duration(static_cast<std::int64_t>(ms * 1e6)));
+}
 
-Json scheme_parameter(const SchemeChoice& scheme, int value) { return scheme.coded() ? Json(value) : Json(nullptr); }
+Json scheme_parameter(const SchemeChoice& scheme, int value) {
+  return scheme.coded() ? Json(value) : Json(nullptr);
+}
 
 }  // namespace
 
-PerfReportCard::PerfReportCard(const Path& path, const PerfPlan& plan, SenderResult sent, const ReceiverResult& received)
+PerfReportCard::PerfReportCard(const Path& path, const PerfPlan& plan, SenderResult sent,
+                               const ReceiverResult& received)
     : path_(path), plan_(plan), sent_(std::move(sent)), received_(received) {
   std::sort(sent_.completion_times.begin(), sent_.completion_times.end());
   const Duration sum = std::accumulate(sent_.completion_times.begin(), sent_.completion_times.end(), Duration(0));
@@ -53,7 +58,9 @@ double PerfReportCard::per_packet(std::uint64_t count, std::uint64_t packets) co
   return packets == 0 ? kUnknown : static_cast<double>(count) / static_cast<double>(packets);
 }
 
-bool PerfReportCard::good() const { return received_.wrong == 0 && received_.writes == plan_.iterations; }
+bool PerfReportCard::good() const {
+  return received_.wrong == 0 && received_.writes == plan_.iterations;
+}
 
 std::string PerfReportCard::complaint() const {
   if (received_.wrong != 0) {
@@ -124,18 +131,18 @@ void PerfReportCard::print() const {
                                 sent_.chunk_bytes, to_string(path_.rate()),
                                 path_.emulated() ? ", emulated link " + path_.link() : ""));
   table.row("RTT", fmt::format("{}, at least {}", to_string(sent_.rtt_smoothed), to_string(sent_.rtt_min)));
-  table.row("completion", fmt::format("mean {}, p50 {}, p99 {}, p99.9 {}, max {}", in_ms(mean_ms_),
-                                      in_ms(percentile_ms(0.5)), in_ms(percentile_ms(0.99)),
-                                      in_ms(percentile_ms(0.999)), in_ms(percentile_ms(1))));
+  table.row("completion",
+            fmt::format("mean {}, p50 {}, p99 {}, p99.9 {}, max {}", in_ms(mean_ms_), in_ms(percentile_ms(0.5)),
+                        in_ms(percentile_ms(0.99)), in_ms(percentile_ms(0.999)), in_ms(percentile_ms(1))));
   if (std::isfinite(ideal)) {
     table.row("slowdown", fmt::format("mean {:.3f}, p99 {:.3f} (against {}: payload at the rate, plus the RTT)",
                                       mean_ms_ / ideal, percentile_ms(0.99) / ideal, in_ms(ideal)));
   }
   table.row("goodput", fmt::format("{}, {:.3f} Mpacket/s", bits > 0 ? to_string(Bandwidth{bits / seconds_}) : "nothing",
                                    static_cast<double>(arrived) / seconds_ / 1e6));
-  table.row("packets", fmt::format("{} sent, {} lost ({} of them by this host), {} late, {} twice", sent_.packets_sent,
-                                   packets_lost(), received_.host_drops, received_.late_packets,
-                                   received_.duplicate_packets));
+  table.row("packets",
+            fmt::format("{} sent, {} lost ({} of them by this host), {} late, {} twice", sent_.packets_sent,
+                        packets_lost(), received_.host_drops, received_.late_packets, received_.duplicate_packets));
   if (path_.scheme().scheme) {
     table.row("repairs", fmt::format("{} chunks sent again, {} recovered from parity, {} fallbacks",
                                      sent_.chunks_retransmitted, received_.chunks_recovered, received_.fallbacks));

@@ -45,9 +45,9 @@ struct SenderResult {
 
 // What the server saw.
 struct ReceiverResult {
-  std::uint64_t writes = 0;      // complete, of those that count
-  std::uint64_t wrong = 0;       // of those, with other bytes than were sent
-  std::uint64_t lost = 0;        // given up (scheme none)
+  std::uint64_t writes = 0;  // complete, of those that count
+  std::uint64_t wrong = 0;   // of those, with other bytes than were sent
+  std::uint64_t lost = 0;    // given up (scheme none)
   std::uint64_t packets_received = 0;
   std::uint64_t duplicate_packets = 0;
   std::uint64_t late_packets = 0;

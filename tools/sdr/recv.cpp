@@ -62,9 +62,8 @@ int serve(Session& session, const RecvOptions& options, FileStore& store, const 
     return record.conclude(kName, path.error(), nullptr);
   }
   const Result<void> result =
-      run_transfer(session, *path, timeout, interrupt, progress, record, [&](TransferLoop& loop) {
-        return std::make_unique<FileReceiver>(store, loop, record);
-      });
+      run_transfer(session, *path, timeout, interrupt, progress, record,
+                   [&](TransferLoop& loop) { return std::make_unique<FileReceiver>(store, loop, record); });
   return record.conclude(kName, result, path->to_json());
 }
 
@@ -83,7 +82,8 @@ int run_recv(const RecvOptions& options) {
   const Result<SocketAddress> at = parse_endpoint(options.listen, true);
   if (!at) return complain(kName, at.error());
   if (*parse_duration(options.path.timeout) <= Duration(0)) {
-    return complain(kName, {ErrorCode::InvalidArgument, fmt::format("timeout {} is not above zero", options.path.timeout)});
+    return complain(kName,
+                    {ErrorCode::InvalidArgument, fmt::format("timeout {} is not above zero", options.path.timeout)});
   }
   Result<FileStore> store = FileStore::open(options.into);
   if (!store) return complain(kName, store.error());

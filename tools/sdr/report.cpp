@@ -45,8 +45,12 @@ void Table::print() const {
   std::fflush(stdout);
 }
 
-double milliseconds(Duration duration) { return static_cast<double>(duration.count()) / 1e6; }
+double milliseconds(Duration duration) {
+  return static_cast<double>(duration.count()) / 1e6;
+}
 
-Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+Json number_or_null(double value) {
+  return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
 
 }  // namespace sdr::cli

@@ -33,7 +33,8 @@ Result<T> get(const Json& message, std::string_view field, std::string_view kind
   const auto at = message.find(field);
   if (at == message.end()) return protocol(fmt::format("the peer's message has no field \"{}\"", field));
   if (!accepts(*at)) {
-    return protocol(fmt::format("the field \"{}\" of the peer's message is of type {}, not {}", field, at->type_name(), kind));
+    return protocol(
+        fmt::format("the field \"{}\" of the peer's message is of type {}, not {}", field, at->type_name(), kind));
   }
   return at->template get<T>();
 }
@@ -83,15 +84,17 @@ Result<std::optional<Json>> Session::poll() {
     const Result<std::size_t> n = socket_.receive(buffer);
     if (!n) {
       if (n.error().code != ErrorCode::Closed) return n.error();
-      return Error{ErrorCode::Closed, fmt::format("{}: {}", peer().size() > 0 ? peer().to_string() : "the other end",
-                                                  n.error().message)};
+      return Error{ErrorCode::Closed,
+                   fmt::format("{}: {}", peer().size() > 0 ? peer().to_string() : "the other end", n.error().message)};
     }
     if (*n == 0) return std::optional<Json>();
     received_.insert(received_.end(), buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(*n));
   }
 }
 
-void Session::send_error(std::string_view message) { (void)send({{"error", message}}); }
+void Session::send_error(std::string_view message) {
+  (void)send({{"error", message}});
+}
 
 Result<void> Session::check_header() {
   const std::span<const std::byte> bytes(received_);
@@ -123,8 +126,8 @@ Result<std::optional<Json>> Session::take_frame() {
   received_.erase(received_.begin(), received_.begin() + static_cast<std::ptrdiff_t>(kHeader + length));
   if (!message.is_object()) return protocol("the peer's message is not a JSON object");
   if (const auto error = message.find("error"); error != message.end() && error->is_string()) {
-    return Error{ErrorCode::Mismatch, fmt::format("{} says: {}", peer().to_string(),
-                                                  printable(error->get_ref<const std::string&>()))};
+    return Error{ErrorCode::Mismatch,
+                 fmt::format("{} says: {}", peer().to_string(), printable(error->get_ref<const std::string&>()))};
   }
   return std::optional<Json>(std::move(message));
 }

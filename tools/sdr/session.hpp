@@ -12,8 +12,8 @@
 // in network byte order. The version rides in every frame: a peer of another version is told apart by its first one,
 // and is answered, so that its user learns it too. An object with an "error" ends the session with that text.
 //
-// Bounds: every wait has a deadline; a peer that says nothing, or says it too slowly, is an error. A TCP connection that
-// ends is a peer that is gone.
+// Bounds: every wait has a deadline; a peer that says nothing, or says it too slowly, is an error. A TCP connection
+// that ends is a peer that is gone.
 //
 // Threads: one.
 #pragma once

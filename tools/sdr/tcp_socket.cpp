@@ -42,7 +42,8 @@ SocketAddress name_of(int fd, int (*get)(int, sockaddr*, socklen_t*)) {
   const SocketAddress address(reinterpret_cast<const sockaddr*>(&storage), size);
   // A listener on [::] takes IPv4 connections as ::ffff:192.0.2.7. Both ends are to call them by the same name.
   const auto bytes = address.address_bytes();
-  constexpr std::array<std::byte, 12> kMapped{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, std::byte{0xff}, std::byte{0xff}}};
+  constexpr std::array<std::byte, 12> kMapped{
+      {{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, std::byte{0xff}, std::byte{0xff}}};
   if (!address.is_ipv6() || !std::equal(kMapped.begin(), kMapped.end(), bytes.begin())) return address;
   return {bytes.last(4), address.port()};
 }
@@ -71,10 +72,11 @@ Result<SocketAddress> parse_endpoint(const std::string& text, bool any_port) {
     valid = code == std::errc() && stop == end && port <= 65535 && (port != 0 || any_port);
   }
   if (!valid) {
-    return Error{ErrorCode::InvalidArgument,
-                 fmt::format("\"{}\" is not ADDRESS:PORT, such as 192.0.2.7:7000, [2001:db8::7]:7000 or host:7000, with a "
-                             "port from {} to 65535",
-                             text, any_port ? 0 : 1)};
+    return Error{
+        ErrorCode::InvalidArgument,
+        fmt::format("\"{}\" is not ADDRESS:PORT, such as 192.0.2.7:7000, [2001:db8::7]:7000 or host:7000, with a "
+                    "port from {} to 65535",
+                    text, any_port ? 0 : 1)};
   }
   auto address = transport::remote_address(text);
   // A name that does not resolve today may do so tomorrow: the command line is not at fault.
@@ -100,8 +102,12 @@ Result<TcpSocket> TcpSocket::connect(const SocketAddress& peer, TimePoint deadli
   return socket;
 }
 
-SocketAddress TcpSocket::local() const { return name_of(fd_, ::getsockname); }
-SocketAddress TcpSocket::peer() const { return name_of(fd_, ::getpeername); }
+SocketAddress TcpSocket::local() const {
+  return name_of(fd_, ::getsockname);
+}
+SocketAddress TcpSocket::peer() const {
+  return name_of(fd_, ::getpeername);
+}
 
 Result<void> TcpSocket::send(std::span<const std::byte> bytes, TimePoint deadline) {
   while (!bytes.empty()) {
@@ -127,7 +133,9 @@ Result<std::size_t> TcpSocket::receive(std::span<std::byte> into) {
   }
 }
 
-bool TcpSocket::wait_readable(TimePoint deadline) const { return wait_for(fd_, POLLIN, deadline); }
+bool TcpSocket::wait_readable(TimePoint deadline) const {
+  return wait_for(fd_, POLLIN, deadline);
+}
 
 Result<TcpListener> TcpListener::open(const SocketAddress& at) {
   const std::string what = fmt::format("cannot listen on {}", at.to_string());

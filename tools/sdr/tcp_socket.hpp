@@ -17,8 +17,8 @@ namespace sdr::cli {
 
 using transport::SocketAddress;
 
-// "HOST:PORT" with an IPv4 address, [IPv6] in brackets, or a name; the first address the resolver gives. InvalidArgument
-// for a text without a port from 1 to 65535; port 0 ("any") only if `any_port`.
+// "HOST:PORT" with an IPv4 address, [IPv6] in brackets, or a name; the first address the resolver gives.
+// InvalidArgument for a text without a port from 1 to 65535; port 0 ("any") only if `any_port`.
 Result<SocketAddress> parse_endpoint(const std::string& text, bool any_port);
 
 class TcpSocket {

@@ -6,7 +6,9 @@ namespace sdr::cli {
 
 namespace {
 
-Error malformed(const char* what) { return {ErrorCode::Protocol, std::string("the peer sent malformed ") + what}; }
+Error malformed(const char* what) {
+  return {ErrorCode::Protocol, std::string("the peer sent malformed ") + what};
+}
 
 bool is_count(const Json& object, const char* key) {
   return object.is_object() && object.contains(key) && object.at(key).is_number_unsigned();

@@ -13,8 +13,7 @@ namespace {
 Result<std::unique_ptr<Connection>> connect_data(Session& session, const Path& path, Duration timeout) {
   ConnectionOptions options = path.connection_options();
   // A block in one transfer, so that as many blocks as there are slots are under way.
-  options.queue_pair.max_message =
-      Bytes{std::max(kBlock, std::uint64_t{256} * path.mtu() * path.chunk_packets())};
+  options.queue_pair.max_message = Bytes{std::max(kBlock, std::uint64_t{256} * path.mtu() * path.chunk_packets())};
   options.peer_timeout = timeout;
   auto connection =
       Connection::create(path.device(), options, path.scheme().coded() ? Driver::make_executor() : nullptr);

@@ -42,7 +42,9 @@ Interrupt::Interrupt() : event_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
   handle(on_signal);
 }
 
-Interrupt::~Interrupt() { handle(SIG_DFL); }
+Interrupt::~Interrupt() {
+  handle(SIG_DFL);
+}
 
 const char* Interrupt::caught() {
   switch (signal_number.load(std::memory_order_relaxed)) {

@@ -13,7 +13,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// How often the session and the interrupt are looked at while packets keep the thread awake; each look is a system call.
+// How often the session and the interrupt are looked at while packets keep the thread awake; each look is a system
+// call.
 constexpr Duration kLook = 1ms;
 constexpr Duration kLongestNap = 50ms;
 constexpr Duration kSpeakEvery = 250ms;
@@ -30,7 +31,9 @@ TransferLoop::TransferLoop(Session& session, Connection& connection, TransferPro
   driver_.watch(interrupt_.fd());
 }
 
-TransferLoop::~TransferLoop() { driver_.remove(connection_); }
+TransferLoop::~TransferLoop() {
+  driver_.remove(connection_);
+}
 
 void TransferLoop::say(const Json& message) {
   if (failure_) return;
@@ -59,7 +62,9 @@ Result<void> TransferLoop::listen(TransferSide& side, TimePoint now) {
 Result<void> TransferLoop::attend(TransferSide& side, TimePoint now) {
   // Before its silence is counted: this thread may have been away.
   if (Result<void> heard = listen(side, now); !heard) return heard;
-  if (const char* signal = Interrupt::caught()) return Error{ErrorCode::System, fmt::format("interrupted by {}", signal)};
+  if (side.finished()) return {};
+  if (const char* signal = Interrupt::caught())
+    return Error{ErrorCode::System, fmt::format("interrupted by {}", signal)};
   if (now - heard_ >= timeout_) {
     return Error{ErrorCode::PeerUnreachable,
                  fmt::format("{} said nothing for {}", session_.peer().to_string(), to_string(timeout_))};
@@ -90,6 +95,7 @@ Result<void> TransferLoop::turn(TransferSide& side) {
     if (now >= look) {
       look = now + kLook;
       if (Result<void> attended = attend(side, now); !attended) return attended;
+      if (side.finished()) break;
     }
     if (!failure_) {
       if (Result<void> advanced = side.advance(); !advanced) fail(advanced.error());

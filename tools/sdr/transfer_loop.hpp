@@ -1,9 +1,9 @@
-// TransferLoop: keeps a file transfer going: the Connection's packets, the session's messages, the worker's results, the
-// user's interrupt, the progress display, each in its turn on one thread.
+// TransferLoop: keeps a file transfer going: the Connection's packets, the session's messages, the worker's results,
+// the user's interrupt, the progress display, each in its turn on one thread.
 //
-// The two ends of a transfer are TransferSides; the loop calls them and owns every wait. Bounds: both ends say that they
-// are alive several times within the timeout, so a peer that was silent for that long is gone; a session that closes
-// tells it sooner. The data path's own bound (Connection) is the same timeout.
+// The two ends of a transfer are TransferSides; the loop calls them and owns every wait. Bounds: both ends say that
+// they are alive several times within the timeout, so a peer that was silent for that long is gone; a session that
+// closes tells it sooner. The data path's own bound (Connection) is the same timeout.
 //
 // Threads: one, and the worker's.
 #pragma once

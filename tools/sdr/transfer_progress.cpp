@@ -61,7 +61,10 @@ std::string progress_line(const TransferSample& sample, Bandwidth rate, std::siz
 }
 
 TransferProgress::TransferProgress(std::FILE* out, bool quiet)
-    : out_(out), style_(quiet ? Style::None : isatty(fileno(out)) != 0 ? Style::Bar : Style::Lines) {}
+    : out_(out),
+      style_(quiet                      ? Style::None
+             : isatty(fileno(out)) != 0 ? Style::Bar
+                                        : Style::Lines) {}
 
 void TransferProgress::show(TimePoint now, const TransferSample& sample) {
   if (style_ == Style::None || now < next_) return;

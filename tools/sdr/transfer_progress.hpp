@@ -14,12 +14,12 @@
 namespace sdr::cli {
 
 struct TransferSample {
-  std::uint64_t bytes = 0;        // there by now, with what was there at the start
+  std::uint64_t bytes = 0;  // there by now, with what was there at the start
   std::uint64_t total = 0;
-  std::uint32_t files = 0;        // placed
+  std::uint32_t files = 0;  // placed
   std::uint32_t total_files = 0;
-  double loss = 0;                // of packets
-  double retransmitted = 0;       // of chunks
+  double loss = 0;           // of packets
+  double retransmitted = 0;  // of chunks
 };
 
 // "[=====>    ]  52 %  1.00 GiB  944 Mbit/s  4 s left  loss 1.00 %  sent again 1.10 %", no wider than `width`; without

@@ -26,8 +26,12 @@ TransferLosses TransferLosses::of(const ConnectionStatistics& statistics) {
           .chunks_retransmitted = statistics.chunks_retransmitted};
 }
 
-double TransferLosses::loss() const { return share(packets_lost, packets_sent); }
-double TransferLosses::retransmitted() const { return share(chunks_retransmitted, chunks_sent); }
+double TransferLosses::loss() const {
+  return share(packets_lost, packets_sent);
+}
+double TransferLosses::retransmitted() const {
+  return share(chunks_retransmitted, chunks_sent);
+}
 
 void TransferRecord::set_entries(std::vector<FileEntry> entries) {
   entries_ = std::move(entries);
@@ -118,8 +122,7 @@ Json TransferRecord::to_json(std::string_view subcommand, const std::string& err
   json["bytes_already_there"] = already_there;
   json["bytes_transferred"] = transferred;
   json["seconds"] = seconds;
-  json["goodput_bits_per_second"] =
-      seconds > 0 ? Json(static_cast<double>(transferred) * 8 / seconds) : Json(nullptr);
+  json["goodput_bits_per_second"] = seconds > 0 ? Json(static_cast<double>(transferred) * 8 / seconds) : Json(nullptr);
   json["packets_sent"] = losses.packets_sent;
   json["packets_lost"] = losses.packets_lost;
   json["loss"] = losses.loss();

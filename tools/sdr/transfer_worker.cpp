@@ -15,7 +15,9 @@ TransferWorker::TransferWorker()
   if (!event_.valid()) throw std::system_error(errno, std::generic_category(), "eventfd");
 }
 
-TransferWorker::~TransferWorker() { stop(); }
+TransferWorker::~TransferWorker() {
+  stop();
+}
 
 void TransferWorker::stop() {
   stopping_.store(true, std::memory_order_relaxed);

@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "runtime/task_pool.hpp"
 #include "sdr/file_digest.hpp"
 #include "sdr/file_store.hpp"
-#include "runtime/task_pool.hpp"
 
 namespace sdr::cli {
 
@@ -42,7 +42,7 @@ class TransferWorker {
   FileDescriptor event_;
   std::atomic<bool> stopping_{false};
   std::mutex mutex_;
-  std::vector<Continuation> done_;  // guarded by mutex_
+  std::vector<Continuation> done_;           // guarded by mutex_
   std::unique_ptr<runtime::TaskPool> pool_;  // null when stopped
 };
 
