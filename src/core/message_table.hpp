@@ -36,9 +36,10 @@ inline constexpr std::uint32_t kSlotOpen = 0x100;
 struct Slot {
   std::atomic<std::uint32_t> state{0};
   std::uint32_t packets = 0;                     // capacity of the posted buffer, rounded up
-  std::atomic<std::uint32_t> words_touched{0};   // of the packet bitmap; 0 until the first packet arrives
+  std::atomic<std::uint32_t> words_touched{0};   // of the packet bitmap, by packets or by the end of the message
   std::atomic<std::uint32_t> fragments_seen{0};  // one bit a user immediate fragment
   std::atomic<std::uint32_t> user_immediate{0};  // assembled so far
+  std::atomic<bool> arrived{false};              // a packet of this use has arrived
 };
 
 struct TableGeometry {
@@ -95,6 +96,7 @@ class MessageTable {
     for (std::uint64_t w = 0; w < chunk_words_touched && w < chunks.size(); ++w)
       chunks[w].store(0, std::memory_order_relaxed);
     s.words_touched.store(0, std::memory_order_relaxed);
+    s.arrived.store(false, std::memory_order_relaxed);
     s.fragments_seen.store(0, std::memory_order_relaxed);
     s.user_immediate.store(0, std::memory_order_relaxed);
   }

@@ -147,6 +147,8 @@ class ReceiveWorker {
 
   void flush(Run& run) {
     if (run.slot == nullptr) return;
+    if ((run.mask != 0 || run.end_seen) && !run.slot->arrived.load(std::memory_order_relaxed))
+      run.slot->arrived.store(true, std::memory_order_relaxed);
     if (run.mask != 0) {
       note_touched(*run.slot, run.word + 1);
       const std::uint64_t before =
@@ -156,10 +158,7 @@ class ReceiveWorker {
       counters_.packets.add(static_cast<std::uint32_t>(std::popcount(run.mask)) - repeated);
       publish(*table_, run.index, run.word, before, before | run.mask);
     }
-    if (run.end_seen) {
-      note_touched(*run.slot, 1);  // the word of a bare end marker may lie past the bitmap
-      apply_end(*table_, run.index, run.end_offset);
-    }
+    if (run.end_seen) apply_end(*table_, run.index, run.end_offset);
     run.slot = nullptr;
   }
 

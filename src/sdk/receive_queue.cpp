@@ -136,8 +136,7 @@ Result<void> ReceiveQueue::set_length(RecvHandle handle, Bytes length) {
 }
 
 bool ReceiveQueue::touched(RecvHandle handle) const {
-  return find(handle) != nullptr &&
-         table_.slot(slot_of(handle.number)).words_touched.load(std::memory_order_relaxed) != 0;
+  return find(handle) != nullptr && table_.slot(slot_of(handle.number)).arrived.load(std::memory_order_relaxed);
 }
 
 }  // namespace sdr::sdk

@@ -49,7 +49,8 @@ struct TestTable {
   [[nodiscard]] bool all_zero() const {
     const auto zero = [](const BitmapWord& word) { return word.load() == 0; };
     const auto idle = [](const Slot& slot) {
-      return slot.state == 0 && slot.words_touched == 0 && slot.fragments_seen == 0 && slot.user_immediate == 0;
+      return slot.state == 0 && slot.words_touched == 0 && slot.fragments_seen == 0 && slot.user_immediate == 0 &&
+             !slot.arrived;
     };
     return std::all_of(packet_bits.begin(), packet_bits.end(), zero) &&
            std::all_of(chunk_bits.begin(), chunk_bits.end(), zero) && std::all_of(slots.begin(), slots.end(), idle);

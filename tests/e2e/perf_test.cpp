@@ -138,7 +138,7 @@ TEST(Perf, KAndM_AreOptionsToo) {
 TEST(Perf, ForAPerson_PrintsATable) {
   const Outcome result = run({"perf", "--self", "--size", "64KiB", "--iters", "3", "--rate", "1Gbit"});
   ASSERT_EQ(result.code, 0) << result.err;
-  for (const char* word : {"scheme", "completion", "slowdown", "goodput", "verified", "ms"}) {
+  for (const char* word : {"scheme", "completion", "slowdown", "goodput", "verified", "Writes"}) {
     EXPECT_NE(result.out.find(word), std::string::npos) << word << " is not in\n" << result.out;
   }
 }

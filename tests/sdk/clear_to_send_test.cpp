@@ -191,6 +191,20 @@ TEST(ClearToSend, ReceivesCompletedUnheard_AreGrantedAndTheirMessagesAreLate) {
   EXPECT_GT(pair.b().counters().late_packets, 0U);
 }
 
+TEST(ClearToSend, LengthSetBeforeAnyData_DoesNotPassForArrival) {
+  PairOptions unaligned = options();
+  unaligned.qp.packets_per_chunk = 4;
+  Pair pair(unaligned);
+  std::vector<std::byte> target(600);
+  const RecvHandle receive = *pair.b().post_receive(target);
+  ASSERT_TRUE(pair.b().set_length(receive, 100_B).ok());
+  EXPECT_FALSE(pair.b().touched(receive));
+  const std::vector<std::byte> source = pattern(100, 1);
+  pair.send(source);  // waits for the CTS, which must still be announced
+  ASSERT_TRUE(pair.run_until([&] { return pair.chunks(receive) == 1; }));
+  EXPECT_TRUE(std::equal(source.begin(), source.end(), target.begin()));
+}
+
 TEST(ClearToSend, ManyDifferentReceives_FitSmallDatagramsInSeveralParts) {
   constexpr std::uint32_t kReceives = 500;
   sdk::CtsAnnouncer announcer(512, 1 << 20);
