@@ -215,7 +215,7 @@ class Connection::Impl {
     // One sample an echo: a late copy of a report says nothing about the path.
     if (reports.header.echo_newest > newest_echo_ && reports.header.echo_newest < stamp && echoed < stamp) {
       newest_echo_ = reports.header.echo_newest;
-      timing_.rtt.sample(Duration(static_cast<std::int64_t>(stamp - echoed)));
+      timing_.rtt.sample(Duration(static_cast<std::int64_t>(stamp - echoed)), reports.header.echo_held == 0);
     }
     losses_.landed(reports.header.echo_newest, reports.header.packets_landed);
     watch_.note_landed(reports.header.packets_landed, reports.header.echo_newest);

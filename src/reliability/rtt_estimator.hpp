@@ -13,7 +13,9 @@ class RttEstimator {
  public:
   explicit RttEstimator(Duration initial) : smoothed_(initial), variance_(initial / 2), min_(initial) {}
 
-  void sample(Duration rtt) {
+  // `exact`: nothing was subtracted from it. Where the peer's holding time was, a peer that reads its clock once a
+  // round makes the RTT look shorter by up to a round: good for the mean, not for the minimum.
+  void sample(Duration rtt, bool exact = true) {
     rtt = std::max(rtt, Duration(1));
     if (!measured_) {
       measured_ = true;
@@ -25,7 +27,7 @@ class RttEstimator {
     const Duration error = rtt > smoothed_ ? rtt - smoothed_ : smoothed_ - rtt;
     variance_ = (variance_ * 3 + error) / 4;
     smoothed_ = (smoothed_ * 7 + rtt) / 8;
-    min_ = std::min(min_, rtt);
+    if (exact) min_ = std::min(min_, rtt);
   }
 
   [[nodiscard]] bool measured() const { return measured_; }
