@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <cstring>
 #include <optional>
+#include <type_traits>
 
 #include "capi/call.hpp"
 #include "capi/objects.hpp"
@@ -19,12 +21,14 @@ Result<void> check_sender(const sdr_qp& qp) {
   return {};
 }
 
-Result<std::optional<std::uint32_t>> user_immediate(sdr_wr_opcode opcode, std::uint32_t value) {
+// A C program may have written any number into the field: it is looked at as one before it counts as an opcode.
+Result<std::optional<std::uint32_t>> user_immediate(const sdr_wr_opcode& field, std::uint32_t value) {
+  std::underlying_type_t<sdr_wr_opcode> opcode;
+  std::memcpy(&opcode, &field, sizeof opcode);
   if (opcode == SDR_WR_WRITE) return std::optional<std::uint32_t>();
   if (opcode == SDR_WR_WRITE_WITH_IMM) return std::optional<std::uint32_t>(value);
   return Error{ErrorCode::InvalidArgument,
-               fmt::format("opcode {} is neither SDR_WR_WRITE (0) nor SDR_WR_WRITE_WITH_IMM (1)",
-                           static_cast<unsigned>(opcode))};
+               fmt::format("opcode {} is neither SDR_WR_WRITE (0) nor SDR_WR_WRITE_WITH_IMM (1)", opcode)};
 }
 
 Result<std::uint32_t> chunk_of(const sdr_qp& qp, std::uint64_t remote_offset) {

@@ -182,7 +182,9 @@ TEST(ClearToSend, ReceivesCompletedUnheard_AreGrantedAndTheirMessagesAreLate) {
   cut = false;
   for (std::uint64_t i = 0; i < kGivenUp; ++i) {
     const std::vector<std::byte> source = pattern(1000, i);
-    ASSERT_EQ(pair.send(i + 8 < kGivenUp ? std::span(source) : std::span(source).first(64)).number, i);
+    const SendHandle sent = pair.send(i + 8 < kGivenUp ? std::span(source) : std::span(source).first(64));
+    ASSERT_EQ(sent.number, i);
+    ASSERT_TRUE(pair.run_until([&] { return pair.a().sent(sent); }));
   }
   const std::vector<std::byte> source = pattern(1024, 7);
   ASSERT_EQ(pair.send(source).number, kGivenUp);
