@@ -276,10 +276,14 @@ TEST(CTransfer, Destroy_WithTrafficInFlight_IsSafe) {
     for (int i = 0; i < 4; ++i) send(pair.a.qp, out.send(0, kSize));
     const Bitmap bitmap(receives[0]);
     ASSERT_TRUE(eventually([&] { return bitmap.has(0); }));
-    (round % 2 == 0 ? pair.b : pair.a).destroy_qp();
-    std::fill(out.bytes().begin(), out.bytes().end(), std::uint8_t{1});
-    (round % 2 == 0 ? pair.a : pair.b).destroy_qp();
-    std::fill(in.bytes().begin(), in.bytes().end(), std::uint8_t{2});
+    // What the QP that is gone sent from, or received into, is the program's again.
+    const bool receiver_first = round % 2 == 0;
+    (receiver_first ? pair.b : pair.a).destroy_qp();
+    auto& first = (receiver_first ? in : out).bytes();
+    std::fill(first.begin(), first.end(), std::uint8_t{1});
+    (receiver_first ? pair.a : pair.b).destroy_qp();
+    auto& second = (receiver_first ? out : in).bytes();
+    std::fill(second.begin(), second.end(), std::uint8_t{2});
   }
 }
 
