@@ -163,7 +163,7 @@ class Connection::Impl {
     out.receive_calls = counters.receive_calls;
     out.rtt_smoothed = timing_.rtt.smoothed();
     out.rtt_min = timing_.rtt.min();
-    if (out.packets_sent > 0) out.loss_estimate = losses_.share();
+    out.loss_estimate = losses_.share();
     return out;
   }
 

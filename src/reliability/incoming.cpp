@@ -55,11 +55,14 @@ void Incoming::announce() {
   }
 }
 
+std::span<std::byte> Incoming::part_of(const Receive& receive, std::uint64_t index) const {
+  const std::uint64_t from = std::min<std::uint64_t>(index * shape_.transfer_bytes, receive.buffer.size());
+  return receive.buffer.subspan(from, std::min(shape_.transfer_bytes, receive.buffer.size() - from));
+}
+
 bool Incoming::announce_data(Receive& receive) {
-  const std::uint64_t from = receive.announced * shape_.transfer_bytes;
-  const std::uint64_t left = receive.buffer.size() - std::min<std::uint64_t>(from, receive.buffer.size());
-  const std::span<std::byte> part =
-      receive.buffer.subspan(receive.buffer.size() - left, std::min(left, shape_.transfer_bytes));
+  const std::span<std::byte> part = part_of(receive, receive.announced);
+  const auto left = static_cast<std::uint64_t>(receive.buffer.data() + receive.buffer.size() - part.data());
   const Result<RecvHandle> posted = queue_pair_.post_receive(part, left);
   if (!posted) return false;  // no slot: one comes free with the next completion
   Transfer transfer;
@@ -78,10 +81,7 @@ bool Incoming::announce_data(Receive& receive) {
 bool Incoming::announce_parity() {
   Transfer& transfer = transfers_.back();
   Receive& receive = *find_receive(transfer.receive);
-  const std::uint64_t from = transfer.index * shape_.transfer_bytes;
-  const std::uint64_t data_bytes =
-      std::min(shape_.transfer_bytes, receive.buffer.size() - std::min<std::uint64_t>(from, receive.buffer.size()));
-  const std::uint64_t bytes = shape_.parity_bytes(data_bytes);
+  const std::uint64_t bytes = shape_.parity_bytes(part_of(receive, transfer.index).size());
   if (transfer.scratch.bytes < bytes) {
     const auto fit = std::find_if(free_scratch_.begin(), free_scratch_.end(),
                                   [bytes](const Scratch& scratch) { return scratch.bytes >= bytes; });
@@ -200,9 +200,7 @@ void Incoming::finish(Transfer& transfer) {
   if (transfer.scratch.memory) free_scratch_.push_back(std::move(transfer.scratch));
   if (Receive* receive = find_receive(transfer.receive)) {
     ++receive->done;
-    const std::uint64_t from = transfer.index * shape_.transfer_bytes;
-    announced_bytes_ -=
-        std::min(shape_.transfer_bytes, receive->buffer.size() - std::min<std::uint64_t>(from, receive->buffer.size()));
+    announced_bytes_ -= part_of(*receive, transfer.index).size();
   }
 }
 

@@ -37,7 +37,7 @@ class Incoming {
         queue_pair_(queue_pair),
         executor_(executor),
         posted_ahead_(posted_ahead.count),
-        transfers_ahead_most_(queue_pair.geometry().slots / (shape.rules.coded() ? 2 : 1)) {}
+        transfers_ahead_most_(queue_pair.geometry().slots / shape.rules.messages_each()) {}
 
   ReceiveHandle post(std::span<std::byte> buffer);
   std::optional<ReceiveCompletion> poll();
@@ -92,6 +92,8 @@ class Incoming {
   };
 
   void announce();
+  // The bytes of its buffer that the index-th transfer of a receive covers.
+  [[nodiscard]] std::span<std::byte> part_of(const Receive& receive, std::uint64_t index) const;
   bool announce_data(Receive& receive);
   bool announce_parity();
   Result<void> take_offer(const Offer& offer, const ReceiverTiming& timing, TimePoint now);

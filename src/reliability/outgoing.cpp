@@ -56,8 +56,7 @@ void Outgoing::start_transfers(TimePoint now) {
         parity_to_start_ = false;
       } else {
         (void)queue_pair_.end_stream(*stream);
-        const std::uint64_t each = shape_.rules.coded() ? 2 : 1;
-        if (--messages_to_pass_ % each == 0) transfers_.push_back({.ended = true});
+        if (--messages_to_pass_ % shape_.rules.messages_each() == 0) transfers_.push_back({.ended = true});
       }
       continue;
     }
@@ -105,7 +104,7 @@ bool Outgoing::start_transfer(TimePoint now) {
   if (write.started == write.data.size()) {
     write.cut = true;
     const std::uint64_t passed = receive_transfers_ - wanted;
-    messages_to_pass_ = passed * (shape_.rules.coded() ? 2 : 1);
+    messages_to_pass_ = passed * shape_.rules.messages_each();
   }
   return true;
 }

@@ -78,7 +78,6 @@ class PeerWatch {
     return waiting ? std::max(next_ping_, last_heard_ + kSlowestPing / 4) : kNever;
   }
   [[nodiscard]] bool ready() const { return small_answers_ > 0 && full_answers_ > 0; }
-  [[nodiscard]] bool answered() const { return small_answers_ > 0; }
   [[nodiscard]] bool black_hole(std::uint64_t mtu) const {
     return (full_answers_ == 0 && small_answers_ >= kBlackHoleEvidence) ||
            (unlanded_rounds_ >= kUnlandedRounds && sent_bytes_ - bytes_at_landing_ >= kUnlandedPackets * mtu);

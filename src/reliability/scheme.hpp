@@ -12,6 +12,8 @@ struct SchemeRules {
 
   // Parity chunks travel in a second message beside the data.
   [[nodiscard]] bool coded() const { return scheme == Scheme::EcXor || scheme == Scheme::EcRs; }
+  // SDK messages of a transfer.
+  [[nodiscard]] std::uint32_t messages_each() const { return coded() ? 2 : 1; }
   // The receiver names a gap as soon as later chunks show it. Coded schemes wait for the parity first.
   [[nodiscard]] bool names_gaps_early() const { return scheme == Scheme::SrNack; }
   // A report that lists a chunk as missing is a reason to send it again; otherwise only the timeout is.
