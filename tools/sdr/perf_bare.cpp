@@ -198,11 +198,7 @@ class Receiver {
     const QueuePairCounters before = at_warm_up_.value_or(QueuePairCounters{});
     ReceiverResult result;
     buffers_.report(result);
-    result.packets_received = now.packets_received - before.packets_received;
-    result.duplicate_packets = now.duplicate_packets - before.duplicate_packets;
-    result.late_packets = now.late_packets - before.late_packets;
-    result.host_drops = now.host_drops - before.host_drops;
-    result.receive_calls = now.receive_calls - before.receive_calls;
+    add_received(result, now, before);
     return result;
   }
 

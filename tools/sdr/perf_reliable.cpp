@@ -107,13 +107,9 @@ class Receiver {
     const ConnectionStatistics before = at_warm_up_.value_or(ConnectionStatistics{});
     ReceiverResult result;
     buffers_.report(result);
-    result.packets_received = now.packets_received - before.packets_received;
-    result.duplicate_packets = now.duplicate_packets - before.duplicate_packets;
-    result.late_packets = now.late_packets - before.late_packets;
-    result.host_drops = now.host_drops - before.host_drops;
+    add_received(result, now, before);
     result.chunks_recovered = now.chunks_recovered - before.chunks_recovered;
     result.fallbacks = now.fallbacks - before.fallbacks;
-    result.receive_calls = now.receive_calls - before.receive_calls;
     return result;
   }
 

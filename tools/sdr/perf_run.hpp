@@ -60,6 +60,16 @@ struct ReceiverResult {
   static Result<ReceiverResult> from_json(const Json& json);
 };
 
+// What came in between two readings of a Connection's statistics, or of a QueuePair's counters.
+template <typename Counters>
+void add_received(ReceiverResult& result, const Counters& now, const Counters& before) {
+  result.packets_received = now.packets_received - before.packets_received;
+  result.duplicate_packets = now.duplicate_packets - before.duplicate_packets;
+  result.late_packets = now.late_packets - before.late_packets;
+  result.host_drops = now.host_drops - before.host_drops;
+  result.receive_calls = now.receive_calls - before.receive_calls;
+}
+
 Result<SenderResult> send_reliable(const Path& path, const PerfPlan& plan, const Payload& payload, Session& session);
 Result<ReceiverResult> receive_reliable(const Path& path, const PerfPlan& plan, ReceiveBuffers& buffers,
                                         Session& session);
