@@ -13,6 +13,11 @@
 
 enum { kLogChunk = 16, kLogMessage = 20, kBytes = 1 << kLogMessage, kChunks = kBytes >> kLogChunk };
 
+/* What byte i of the message should be. */
+static char pattern(int i) {
+  return (char)((i * 31 + i / 251) % 128);
+}
+
 static void must(int ok, const char* what) {
   if (ok) return;
   fprintf(stderr, "%s: %s\n", what, sdr_last_error());
@@ -81,7 +86,7 @@ static int receive_message(struct sdr_qp* qp, char* bytes, uint32_t lkey, int pe
   const uint32_t done = kChunks;
   must(write(peer, &done, sizeof done) == sizeof done, "write");
   int wrong = 0;
-  for (int i = 0; i < kBytes; ++i) wrong += bytes[i] != (char)(i * 31 + i / 251);
+  for (int i = 0; i < kBytes; ++i) wrong += bytes[i] != pattern(i);
   printf("received %d bytes in %d chunks, %d wrong, immediate %u\n", kBytes, kChunks, wrong, imm);
   return wrong != 0;
 }
@@ -98,7 +103,7 @@ int main(void) {
   struct sdr_context* context = sdr_context_create("udp:127.0.0.1", &device);
   must(context != NULL, "sdr_context_create");
   char* bytes = malloc(kBytes);
-  for (int i = 0; i < kBytes; ++i) bytes[i] = sender ? (char)(i * 31 + i / 251) : 0;
+  for (int i = 0; i < kBytes; ++i) bytes[i] = sender ? pattern(i) : '\0';
   struct sdr_mr* region = sdr_mr_reg(context, bytes, kBytes, SDR_ACCESS_REMOTE_WRITE);
   uint32_t lkey = 0;
   must(sdr_mr_lkey_get(region, &lkey) == SDR_SUCCESS, "sdr_mr_lkey_get");

@@ -101,7 +101,8 @@ class QueuePair::Impl {
                  .state_bytes = 0,
                  .bitmap_bytes = receives_.bitmap_bytes()};
     geometry_.state_bytes = sizeof(*this) + receives_.state_bytes() + sends_.state_bytes() +
-                            2 * options.slots * sizeof(sdk::Announcement) + control_in_.size() + control_out_.size() +
+                            std::size_t{2} * options.slots * sizeof(sdk::Announcement) + control_in_.size() +
+                            control_out_.size() +
                             options.channels * (sizeof(core::ReceiveWorker) + sdk::Quiescence::kBytesPerChannel);
   }
 
@@ -423,7 +424,7 @@ Result<SendHandle> QueuePair::post_send(std::span<const std::byte> data, std::op
                              impl_->sends_.next_number(), data.size(), first_chunk, grant->max_length)};
   if (!impl_->sends_.has_room(2)) return Error{ErrorCode::Retry, "the send queue is full"};
   const Result<SendHandle> handle = start_stream(user_immediate);
-  if (!handle) return handle;
+  if (!handle) return handle.error();
   // A message of no bytes still sends its end marker: the receiver sees that it was touched.
   if (Result<void> queued = impl_->sends_.extend(*handle, first_chunk * impl_->geometry_.packets_per_chunk, data, true);
       !queued)

@@ -65,6 +65,13 @@ struct EndpointOptions {
   std::uint16_t payload = 0;     // MTU in bytes: the largest packet payload; offset o lands at o * payload
 };
 
+// The smallest packet payload in bytes.
+inline constexpr std::uint16_t kMinPayload = 64;
+
+// What every transport asks of the options; `max_payload` is its own limit, a multiple of 8. InvalidArgument names the
+// field, the value and the range.
+Result<void> check(const EndpointOptions& options, std::uint16_t max_payload);
+
 // Facts about an endpoint that do not change after creation.
 struct EndpointFacts {
   std::uint16_t packet_overhead = 0;  // bytes on the wire beside the payload, IP headers included

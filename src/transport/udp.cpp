@@ -49,22 +49,7 @@ Result<Addresses> addresses(const UdpOptions& options) {
 }
 
 Result<void> check(const EndpointOptions& options, const UdpOptions& udp) {
-  const auto& layout = options.layout;
-  if (!layout.valid()) {
-    return invalid(fmt::format("immediate split {}+{}+{} is not valid", layout.message_id_bits,
-                               layout.packet_offset_bits, layout.user_bits));
-  }
-  if (options.payload < UdpDevice::kMinPayload || options.payload > kMaxPayload || options.payload % 8 != 0) {
-    return invalid(fmt::format("payload {} is not a multiple of 8 between {} and {}", options.payload,
-                               UdpDevice::kMinPayload, kMaxPayload));
-  }
-  if (options.slots == 0 || options.slots > layout.max_slots()) {
-    return invalid(fmt::format("{} slots: 1 to {} fit the {} bits of the message id", options.slots, layout.max_slots(),
-                               layout.message_id_bits));
-  }
-  if (options.channels == 0) return invalid("0 channels: at least 1 is needed");
-  if (options.generations < 2)
-    return invalid(fmt::format("{} generations: at least 2 are needed", options.generations));
+  if (Result<void> valid = transport::check(options, kMaxPayload); !valid) return valid;
   if (udp.base_port != 0 && udp.base_port + options.channels > 65535) {
     return invalid(fmt::format("base port {} and {} channels go beyond port 65535", udp.base_port, options.channels));
   }

@@ -32,8 +32,6 @@ struct UdpOptions {
 
 class UdpDevice final : public Device {
  public:
-  // Payloads are at least this, and multiples of 8.
-  static constexpr std::uint16_t kMinPayload = 64;
   // max_payload() says no more than what fits a jumbo frame, even on loopback, whose MTU of 64 KiB is like no link's.
   static constexpr std::uint16_t kMaxSuggestedPayload = 8952;
   // A control datagram's body fits the smallest MTU that IPv6 knows (1280).

@@ -28,6 +28,7 @@ inline const std::vector<Floor>& floors() {
       {"core", {}, {}},
       {"runtime", {"units"}, {"fmt/"}, true},
       {"simulation", {"units"}, {"fmt/"}},
+      {"model", {"units"}, {"fmt/"}},
       {"coding", {"units"}, {"isa-l.h", "isa-l/"}},
       {"transport", {"core", "units"}, {"fmt/", "infiniband/"}, true},
       {"sdk", {"transport", "core", "units"}, {"fmt/"}},
@@ -35,7 +36,8 @@ inline const std::vector<Floor>& floors() {
       {"driver", {"reliability", "sdk", "runtime", "units"}, {"fmt/"}, true},
       {"capi", {"sdk", "transport", "runtime", "core", "units"}, {"fmt/"}},
       {"tools",
-       {"capi", "driver", "reliability", "sdk", "coding", "transport", "simulation", "runtime", "core", "units"},
+       {"capi", "driver", "reliability", "sdk", "coding", "transport", "simulation", "model", "runtime", "core",
+        "units"},
        {"fmt/", "CLI/", "nlohmann/", "openssl/"},
        true},
   };

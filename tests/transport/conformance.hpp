@@ -1,16 +1,18 @@
-// Network: what the transport conformance suite (conformance_test.cpp) needs to know about a transport under test.
+// Network: what the transport conformance suite (conformance_*test.cpp) needs to know about a transport under test.
 //
 // The suite is the contract of transport.hpp in executable form and runs on every transport. To add one, write
 // <name>_conformance_test.cpp with a class that implements Network and a line at namespace scope for each variant:
 //
-//   const bool kRegistered = register_network({.name = "UdpIpv4", .make = make_udp_ipv4});
+//   const bool kRegistered = register_network({.name = "UdpIpv4", .traits = {}, .make = make_udp_ipv4});
 //
 // GoogleTest reads the registry after static initialisation, so no other file needs to change. One thread drives it
 // all.
 #pragma once
 
+#include <algorithm>
 #include <cstdlib>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <ostream>
 #include <random>
@@ -24,8 +26,8 @@ namespace sdr::transport::conformance {
 
 // What differs between transports that all keep the contract.
 struct NetworkTraits {
-  // Nothing is lost as long as no more than facts().receive_buffer bytes wait unread. Tests that count on delivery are
-  // skipped otherwise.
+  // Nothing is lost as long as no more than facts().receive_buffer bytes wait unread. Tests that count on delivery do
+  // not run otherwise.
   bool lossless = true;
   // Packets sent to a place that is not exposed are counted by name at the receiver (a NIC drops them silently).
   bool counts_strays = true;
@@ -38,7 +40,6 @@ struct NetworkTraits {
 class Network {
  public:
   virtual ~Network() = default;
-  [[nodiscard]] virtual NetworkTraits traits() const { return {}; }
   virtual Device& device() = 0;
   virtual Endpoint& a() = 0;
   virtual Endpoint& b() = 0;
@@ -53,6 +54,7 @@ class Network {
 
 struct NetworkFactory {
   std::string name;  // alphanumeric
+  NetworkTraits traits;
   // Makes the pair and connects it both ways; null (with a test failure already added) when that cannot be.
   std::function<std::unique_ptr<Network>(const EndpointOptions& a, const EndpointOptions& b)> make;
 };
@@ -71,6 +73,16 @@ inline std::uint32_t test_seed() {
 inline std::vector<NetworkFactory>& network_factories() {
   static std::vector<NetworkFactory> factories;
   return factories;
+}
+
+// Those that have all of these traits.
+inline std::vector<NetworkFactory> network_factories(std::initializer_list<bool NetworkTraits::*> traits) {
+  std::vector<NetworkFactory> chosen;
+  for (const NetworkFactory& factory : network_factories()) {
+    const auto has = [&](bool NetworkTraits::*trait) { return factory.traits.*trait; };
+    if (std::all_of(traits.begin(), traits.end(), has)) chosen.push_back(factory);
+  }
+  return chosen;
 }
 
 inline bool register_network(NetworkFactory factory) {

@@ -29,7 +29,7 @@ LinkSpec parsed(const char* text) {
 
 class VirtualNetwork final : public Network {
  public:
-  explicit VirtualNetwork(const Setup& setup) : lossless_(setup.lossless), network_({.link = parsed(setup.simulated)}) {
+  explicit VirtualNetwork(const Setup& setup) : network_({.link = parsed(setup.simulated)}) {
     if (!setup.emulated) return;
     const LinkSpec spec = parsed(*setup.emulated);
     emulated_a_ = std::make_unique<EmulatedLinkDevice>(network_.device(Site::A), spec, Direction::Forward);
@@ -48,7 +48,6 @@ class VirtualNetwork final : public Network {
     return a_->connect(b_->info()).ok() && b_->connect(a_->info()).ok();
   }
 
-  [[nodiscard]] NetworkTraits traits() const override { return {.lossless = lossless_, .can_hold = true}; }
   Device& device() override { return emulated_b_ ? *emulated_b_ : static_cast<Device&>(network_.device(Site::B)); }
   Endpoint& a() override { return *a_; }
   Endpoint& b() override { return *b_; }
@@ -71,7 +70,6 @@ class VirtualNetwork final : public Network {
   }
 
  private:
-  bool lossless_;
   SimulatedNetwork network_;
   std::unique_ptr<EmulatedLinkDevice> emulated_a_;
   std::unique_ptr<EmulatedLinkDevice> emulated_b_;
@@ -82,6 +80,7 @@ class VirtualNetwork final : public Network {
 
 NetworkFactory factory(std::string name, Setup setup) {
   return {.name = std::move(name),
+          .traits = {.lossless = setup.lossless, .can_hold = true},
           .make = [setup](const EndpointOptions& a, const EndpointOptions& b) -> std::unique_ptr<Network> {
             auto network = std::make_unique<VirtualNetwork>(setup);
             if (!network->start(a, b)) return nullptr;

@@ -5,7 +5,10 @@ namespace sdr::transport::conformance {
 namespace {
 
 bool register_udp(const std::string& name, const UdpOptions& a, const UdpOptions& b) {
-  return register_network({.name = name, .make = [a, b](const EndpointOptions& of_a, const EndpointOptions& of_b) {
+  // Nothing reaches memory that was not polled, so everything is held until then.
+  return register_network({.name = name,
+                           .traits = {.can_hold = true},
+                           .make = [a, b](const EndpointOptions& of_a, const EndpointOptions& of_b) {
                              return UdpNetwork::make(a, b, of_a, of_b);
                            }});
 }

@@ -42,8 +42,6 @@ class UdpNetwork final : public Network {
     return network;
   }
 
-  // Nothing reaches memory that was not polled, so everything is held until then.
-  [[nodiscard]] NetworkTraits traits() const override { return {.can_hold = true}; }
   Device& device() override { return device_; }
   Endpoint& a() override { return *a_; }
   Endpoint& b() override { return *b_; }

@@ -110,7 +110,7 @@ Result<Json> queue_pair_facts() {
 Json limits() {
   const QueuePairOptions defaults;
   const std::uint64_t packets = 1ULL << defaults.packet_offset_bits;
-  return {{"payload_min_bytes", transport::UdpDevice::kMinPayload},
+  return {{"payload_min_bytes", transport::kMinPayload},
           {"payload_max_bytes", (transport::UdpSocket::kMaxBatchBytes - 16) / 8 * 8},
           {"payload_auto_max_bytes", transport::UdpDevice::kMaxSuggestedPayload},
           {"control_max_bytes", transport::UdpDevice::kMaxControl},
