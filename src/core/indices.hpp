@@ -3,6 +3,7 @@
 // Freestanding: included by the device program.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 
 namespace sdr::core {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <arpa/inet.h>
+#include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -28,14 +29,14 @@ class TcpPeer {
   static TcpPeer connect(const std::string& address) {
     TcpPeer peer(socket(AF_INET, SOCK_STREAM, 0));
     const sockaddr_in to = loopback(static_cast<std::uint16_t>(std::stoul(address.substr(address.rfind(':') + 1))));
-    ::connect(peer.fd_, reinterpret_cast<const sockaddr*>(&to), sizeof to);
+    EXPECT_EQ(::connect(peer.fd_, reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
     return peer;
   }
   static TcpPeer listen() {
     TcpPeer peer(socket(AF_INET, SOCK_STREAM, 0));
     const sockaddr_in any = loopback(0);
-    bind(peer.fd_, reinterpret_cast<const sockaddr*>(&any), sizeof any);
-    ::listen(peer.fd_, 1);
+    EXPECT_EQ(bind(peer.fd_, reinterpret_cast<const sockaddr*>(&any), sizeof any), 0);
+    EXPECT_EQ(::listen(peer.fd_, 1), 0);
     return peer;
   }
   // Where a moment ago nobody listened.

@@ -160,7 +160,8 @@ TEST_P(LateControl, ReplayOfEverythingSaid_ChangesNothing) {
       return Verdict::Pass;
     });
   for (int round = 0; round < 4; ++round) {
-    const auto heard = said;
+    // What is replayed is said again, and must not be replayed in this round.
+    const auto heard = said;  // NOLINT(performance-unnecessary-copy-initialization)
     TimePoint at = pair.now() + milliseconds(1);
     for (std::size_t i = 0; i < std::max(heard[0].size(), heard[1].size()); ++i, at += microseconds(20))
       for (const Site from : {Site::A, Site::B})
@@ -168,8 +169,8 @@ TEST_P(LateControl, ReplayOfEverythingSaid_ChangesNothing) {
           pair.network()
               .endpoint(other(from))
               ->inject_control(heard[static_cast<std::size_t>(from)][i], ConnectionPair::token(other(from)), at);
-    Traffic there(pair, Site::A, messages(static_cast<std::uint64_t>(10 + round)));
-    Traffic back(pair, Site::B, messages(static_cast<std::uint64_t>(20 + round)));
+    Traffic there(pair, Site::A, messages(10 + static_cast<std::uint64_t>(round)));
+    Traffic back(pair, Site::B, messages(20 + static_cast<std::uint64_t>(round)));
     const bool done = pair.run_until(
         [&] {
           const bool there_done = there.step();

@@ -65,7 +65,7 @@ inline std::vector<std::byte> random_bytes(std::size_t size, std::uint64_t seed)
 
 class ConnectionPair {
  public:
-  ConnectionPair(transport::SimulatedOptions network, const ConnectionOptions& options) : network_(std::move(network)) {
+  ConnectionPair(const transport::SimulatedOptions& network, const ConnectionOptions& options) : network_(network) {
     for (const Site site : {Site::A, Site::B}) {
       ConnectionOptions own = options;
       own.queue_pair.token = token(site);

@@ -49,7 +49,7 @@ class Walk {
       return Error{ErrorCode::System,
                    fmt::format("there are more than {} files and directories to send", kMostEntries)};
     }
-    const Result<void> checked = check_name(name);
+    Result<void> checked = check_name(name);
     if (!checked) return checked;
     struct stat status {};
     if ((follow_links ? stat(path.c_str(), &status) : lstat(path.c_str(), &status)) != 0) {
@@ -75,7 +75,7 @@ class Walk {
     if (error) return unreadable(path, error.value());
     std::sort(children.begin(), children.end());
     for (const std::string& child : children) {
-      Result<void> added = add(path + "/" + child, name + "/" + child, false);
+      Result<void> added = add(fmt::format("{}/{}", path, child), fmt::format("{}/{}", name, child), false);
       if (!added) return added;
     }
     return {};
@@ -170,7 +170,7 @@ Result<void> parse_entries(const Json& page, std::vector<FileEntry>& into) {
     }
     const Result<std::string> name = unescape_name(item.at("name").get_ref<const std::string&>());
     if (!name) return name.error();
-    const Result<void> checked = check_name(*name);
+    Result<void> checked = check_name(*name);
     if (!checked) return checked;
     const std::string& kind = item.at("kind").get_ref<const std::string&>();
     FileEntry entry{.name = *name, .directory = kind == "directory"};

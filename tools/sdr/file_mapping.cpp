@@ -36,7 +36,7 @@ void on_bus_error(int number, siginfo_t* info, void* /*context*/) {
     if (begin == 0 || address < begin || address >= guard.end.load(std::memory_order_acquire)) continue;
     guard.damaged.store(true, std::memory_order_release);
     const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-    void* const start = reinterpret_cast<void*>(address / page * page);
+    void* const start = static_cast<std::byte*>(info->si_addr) - address % page;
     if (mmap(start, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED) return;
     break;
   }

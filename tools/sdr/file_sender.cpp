@@ -285,7 +285,7 @@ Result<void> FileSender::post_step(const Step& step, bool& posted) {
   return {};
 }
 
-void FileSender::finish(std::shared_ptr<Source> source) {
+void FileSender::finish(const std::shared_ptr<Source>& source) {
   loop_.worker().give([this, source]() -> TransferWorker::Continuation {
     const FileEntry& entry = sources_[source->file].entry;
     source->digest->advance(entry.size, loop_.worker());

@@ -58,7 +58,7 @@ class FileSender final : public TransferSide {
   void make_plan();
   Result<void> post_step(const Step& step, bool& posted);
   Result<void> take_completions();
-  void finish(std::shared_ptr<Source> source);
+  void finish(const std::shared_ptr<Source>& source);
   Result<std::uint32_t> file_of(const Json& message) const;
 
   std::span<const SourceFile> sources_;

@@ -209,7 +209,7 @@ Result<PartFile> FileStore::open_part(const FileEntry& entry) const {
 }
 
 Result<void> FileStore::place(const PartFile& part, const FileEntry& entry) const {
-  const Result<void> set = set_attributes(part.fd.get(), entry, *this);
+  Result<void> set = set_attributes(part.fd.get(), entry, *this);
   if (!set) return set;
   if (fsync(part.fd.get()) != 0) return refused(entry.name, errno);
   const Result<FileDescriptor> folder = partial_folder();
@@ -234,7 +234,7 @@ Result<void> FileStore::finish(std::span<const FileEntry> entries) const {
     if (!entries[i].directory) continue;
     const Result<FileDescriptor> directory = parent_of(entries[i].name + "/", false);
     if (!directory) return directory.error();
-    const Result<void> set = set_attributes(directory->get(), entries[i], *this);
+    Result<void> set = set_attributes(directory->get(), entries[i], *this);
     if (!set) return set;
   }
   return {};

@@ -36,7 +36,7 @@ Result<void> run_transfer(Session& session, const Path& path, Duration timeout, 
   const TimePoint start = Driver::now();
   TransferLoop loop(session, **connection, progress, interrupt, timeout);
   const std::unique_ptr<TransferSide> side = make(loop);
-  const Result<void> result = loop.run(*side);
+  Result<void> result = loop.run(*side);
   record.elapsed = Driver::now() - start;
   // What the peer said itself it need not be told, and one that is gone cannot be.
   const bool tell = !result && result.error().code != ErrorCode::Mismatch && result.error().code != ErrorCode::Closed;
