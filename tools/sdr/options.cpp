@@ -108,7 +108,7 @@ void add_path_options(CLI::App& app, PathOptions& options, bool with_scheme_none
                                   : "sr-rto, sr-nack, ec-xor, ec-rs, ec-rs:32:8")
       ->check(check_with(scheme))
       ->type_name("NAME")
-      ->capture_default_str();
+      ->default_str(std::string(kDefaultScheme));
   app.add_option("--k", options.k, "Data chunks of an erasure-coded submessage (default 32)")
       ->check(whole_number(1, 255))
       ->type_name("N");
@@ -133,7 +133,7 @@ void add_path_options(CLI::App& app, PathOptions& options, bool with_scheme_none
   app.add_option("--channels", options.channels, "UDP sockets that the packets are spread over")
       ->check(whole_number(1, kMaxChannels))
       ->type_name("N")
-      ->capture_default_str();
+      ->default_str("1");
   app.add_option("--timeout", options.timeout, "Give up when the peer was silent for this long")
       ->check(duration_text())
       ->type_name("TIME")
@@ -172,6 +172,14 @@ Result<SchemeChoice> parse_scheme_choice(std::string_view text, bool with_none) 
   return choice;
 }
 
+Result<SchemeChoice> scheme_of(const PathOptions& options) {
+  Result<SchemeChoice> choice = parse_scheme_choice(options.scheme.empty() ? kDefaultScheme : options.scheme, true);
+  if (!choice) return choice;
+  if (options.k != 0) choice->data_chunks = static_cast<int>(options.k);
+  if (options.m != 0) choice->parity_chunks = static_cast<int>(options.m);
+  return choice;
+}
+
 Result<std::uint32_t> packets_per_chunk(std::string_view text, std::uint32_t mtu) {
   if (text == "auto") return kDefaultChunkPackets;
   if (Result<void> valid = check_chunk_text(text); !valid) return valid.error();
@@ -185,7 +193,7 @@ Result<std::uint32_t> packets_per_chunk(std::string_view text, std::uint32_t mtu
   const std::uint64_t above = std::min<std::uint64_t>(below * 2, kMaxChunkPackets);
   const std::string shown = packets ? fmt::format("{} packets", *packets) : fmt::format("{} bytes", bytes);
   return Error{
-      ErrorCode::InvalidArgument,
+      ErrorCode::Mismatch,
       fmt::format("chunk size {} is not a power-of-two multiple of the MTU {}; the nearest are {} ({}p) and {} "
                   "({}p)",
                   shown, mtu, below * mtu, below, above * mtu, above)};

@@ -23,13 +23,14 @@ struct PathOptions {
   std::string rate;            // empty: see path.hpp
   std::string mtu = "auto";    // payload bytes of a packet
   std::string chunk = "auto";  // bytes, "16p", or auto: kDefaultChunkPackets
-  unsigned channels = 1;
-  std::string scheme = "sr-nack";  // perhaps with ":k:m"
-  unsigned k = 0;                  // 0: as in the scheme
+  unsigned channels = 0;  // 0: 1
+  std::string scheme;     // perhaps with ":k:m"; empty: kDefaultScheme
+  unsigned k = 0;         // 0: as in the scheme
   unsigned m = 0;
   std::string timeout = "10s";
 };
 
+inline constexpr std::string_view kDefaultScheme = "sr-nack";
 inline constexpr std::uint32_t kDefaultChunkPackets = 1;
 inline constexpr unsigned kMaxChannels = 64;
 
@@ -57,9 +58,11 @@ struct SchemeChoice {
 };
 // `with_none` says whether "none" will do.
 Result<SchemeChoice> parse_scheme_choice(std::string_view text, bool with_none);
+// What --scheme, --k and --m come to together.
+Result<SchemeChoice> scheme_of(const PathOptions& options);
 
-// How many packets make a chunk of `text` ("auto", "64KiB", "16p") at this MTU; InvalidArgument names the nearest
-// sizes that are possible.
+// How many packets make a chunk of `text` ("auto", "64KiB", "16p") at this MTU; Mismatch names the nearest sizes
+// that are possible.
 Result<std::uint32_t> packets_per_chunk(std::string_view text, std::uint32_t mtu);
 
 }  // namespace sdr::cli

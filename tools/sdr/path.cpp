@@ -26,12 +26,10 @@ std::string device_name(const PathOptions& options, const Session& session) {
 
 Result<Path> Path::choose(const PathOptions& options, const Session& session) {
   Path path;
-  const Result<SchemeChoice> scheme = parse_scheme_choice(options.scheme, true);
+  const Result<SchemeChoice> scheme = scheme_of(options);
   if (!scheme) return scheme.error();
   path.scheme_ = *scheme;
-  if (options.k != 0) path.scheme_.data_chunks = static_cast<int>(options.k);
-  if (options.m != 0) path.scheme_.parity_chunks = static_cast<int>(options.m);
-  path.channels_ = options.channels;
+  path.channels_ = std::max(options.channels, 1U);
   path.chunk_ = options.chunk;
 
   const Result<Duration> timeout = parse_duration(options.timeout);
@@ -69,7 +67,7 @@ Result<Path> Path::choose(const PathOptions& options, const Session& session) {
   return path;
 }
 
-Result<Path> Path::accept(const Json& from_peer, const Session& session, const PathOptions& device,
+Result<Path> Path::accept(const Json& from_peer, const Session& session, const PathOptions& own,
                           std::uint16_t base_port) {
   const auto scheme = get_text(from_peer, "scheme");
   const auto mtu = get_number(from_peer, "mtu");
@@ -106,15 +104,43 @@ Result<Path> Path::accept(const Json& from_peer, const Session& session, const P
   path.rate_ = Bandwidth{*rate};
   path.timeout_ = Duration(static_cast<std::int64_t>(
       std::clamp<std::uint64_t>(*timeout, 1, static_cast<std::uint64_t>(kLongestTimeout.count()))));
-  if (Result<void> opened = path.open(device, session, base_port, true); !opened) return opened.error();
+  if (Result<void> opened = path.open(own, session, base_port, true); !opened) return opened.error();
 
   const Result<std::uint16_t> most = path.device_->max_payload(session.peer().host());
   if (!most) return most.error();
   std::uint64_t agreed = *mtu;
-  if (!path.mtu_given_) agreed = std::min<std::uint64_t>(agreed, *most);
+  if (!path.mtu_given_) {
+    agreed = std::min<std::uint64_t>(agreed, own.mtu == "auto" ? *most : parse_bytes(own.mtu)->count);
+  }
   if (agreed > UINT16_MAX) return invalid(fmt::format("MTU {} is more than {}", agreed, UINT16_MAX));
   if (Result<void> fits = path.set_mtu(static_cast<std::uint32_t>(agreed)); !fits) return fits.error();
+  if (Result<void> same = path.check_against(own); !same) return same.error();
   return path;
+}
+
+Result<void> Path::check_against(const PathOptions& own) const {
+  const auto differ = [](const char* what, const auto& here, const auto& there) {
+    return Error{ErrorCode::Mismatch,
+                 fmt::format("the two ends differ in {}: {} at the listener, {} at its peer", what, here, there)};
+  };
+  if (own.mtu != "auto" && parse_bytes(own.mtu)->count != mtu_) return differ("MTU", parse_bytes(own.mtu)->count, mtu_);
+  if (own.chunk != "auto") {
+    const Result<std::uint32_t> packets = packets_per_chunk(own.chunk, mtu_);
+    if (!packets) return packets.error();
+    if (*packets != chunk_packets_) return differ("packets per chunk", *packets, chunk_packets_);
+  }
+  if (own.channels != 0 && own.channels != channels_) return differ("channels", own.channels, channels_);
+  if (!own.scheme.empty() || own.k != 0 || own.m != 0) {
+    const Result<SchemeChoice> scheme = scheme_of(own);
+    if (!scheme) return scheme.error();
+    if (scheme->text() != scheme_.text()) return differ("scheme", scheme->text(), scheme_.text());
+  }
+  if (!own.link.empty() && *simulation::LinkSpec::parse(own.link) != link_spec_)
+    return differ("link", own.link, link_.empty() ? "none" : link_);
+  if (!own.rate.empty() && *parse_bandwidth(own.rate) != rate_) {
+    return differ("rate", to_string(*parse_bandwidth(own.rate)), rate_.limited() ? to_string(rate_) : "none");
+  }
+  return {};
 }
 
 Json Path::to_json() const {

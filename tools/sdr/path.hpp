@@ -6,7 +6,8 @@
 //   adopt(answer)                          <-    {"mtu": ..., ...}
 //   connect_over(session, connection)     <->    connect_over(session, connection)      (session.hpp)
 //
-// The client decides everything but the MTU, which is the smaller of what the two ends can see of the path.
+// The client decides everything but the MTU, which is the smaller of what the two ends can see of the path. What the
+// server's user named all the same must be what the client says.
 //
 // Threads: one.
 #pragma once
@@ -28,9 +29,10 @@ class Path {
  public:
   // The client's side: reads the options and looks at the path. InvalidArgument when --rate is needed and missing.
   static Result<Path> choose(const PathOptions& options, const Session& session);
-  // The server's side: `from_peer` is the client's "path", `device` as in PathOptions, UDP ports as in DeviceOptions.
-  // Takes the smaller MTU. Errors are for the client too: send them with Session::send_error().
-  static Result<Path> accept(const Json& from_peer, const Session& session, const PathOptions& device,
+  // The server's side: `from_peer` is the client's "path", `own` the server's options, UDP ports as in DeviceOptions.
+  // Takes the smaller MTU; Mismatch when an option that the server was given says otherwise than the client. Errors are
+  // for the client too: send them with Session::send_error().
+  static Result<Path> accept(const Json& from_peer, const Session& session, const PathOptions& own,
                              std::uint16_t base_port);
 
   // What the client says in its hello, and what the server answers.
@@ -55,6 +57,7 @@ class Path {
  private:
   Result<void> open(const PathOptions& where, const Session& session, std::uint16_t base_port, bool far_end);
   Result<void> set_mtu(std::uint32_t mtu);
+  [[nodiscard]] Result<void> check_against(const PathOptions& own) const;
 
   DevicePtr device_;
   SchemeChoice scheme_;

@@ -40,12 +40,16 @@ struct RecvOptions {
 };
 
 Result<Path> agree(Session& session, const RecvOptions& options, Duration timeout, std::uint16_t base_port) {
+  const auto refuse = [&](const Error& error) {
+    session.send_error(error.message);
+    return error;
+  };
   const Result<Json> hello = session.receive(timeout);
-  if (!hello) return hello.error();
-  if (Result<void> ours = check_command(*hello, "send"); !ours) return ours.error();
+  if (!hello) return hello.error().code == ErrorCode::Mismatch ? hello.error() : refuse(hello.error());
+  if (Result<void> ours = check_command(*hello, "send"); !ours) return refuse(ours.error());
   Result<Path> path = Path::accept(hello->value("path", Json::object()), session, options.path, base_port);
-  if (!path) return path.error();
-  if (!path->scheme().scheme) return Error{ErrorCode::Protocol, "files are not sent with scheme none"};
+  if (!path) return refuse(path.error());
+  if (!path->scheme().scheme) return refuse({ErrorCode::Protocol, "files are not sent with scheme none"});
   if (Result<void> sent = session.send({{"mtu", path->mtu()}}); !sent) return sent.error();
   return path;
 }
@@ -58,7 +62,7 @@ int serve(Session& session, const RecvOptions& options, FileStore& store, const 
   record.peer = session.peer().to_string();
   const Result<Path> path = agree(session, options, timeout, base_port);
   if (!path) {
-    end_session(session, path.error().code == ErrorCode::Mismatch ? "" : path.error().message);
+    end_session(session, "");  // a refusal is said already
     return record.conclude(kName, path.error(), nullptr);
   }
   const Result<void> result =
