@@ -178,6 +178,8 @@ class QueuePair {
   [[nodiscard]] Bandwidth rate() const;
   // True when both ends are on this machine: no --rate is needed there.
   [[nodiscard]] bool local_path() const;
+  // False on a simulated network that counts payload bytes and does not move them: buffers are never touched.
+  [[nodiscard]] bool carries_payload() const;
 
  private:
   class Impl;

@@ -2,7 +2,7 @@
 // It is all the time that Reed-Solomon takes, hence in more than one implementation:
 // - ISA-L: any processor it knows.
 // - GFNI with AVX-512: reads every input once for up to eight outputs, which stay in registers meanwhile. About twice
-//   as fast as the ISA-L 2.30 that distributions carry (docs/performance.md).
+//   as fast as the ISA-L 2.30 that distributions carry (bench/coding_bench.cpp).
 //
 // A matrix is first turned into tables, in a form of the implementation's own; then the tables are applied to as many
 // buffers as wanted. The tables of the first rows are a prefix of the tables of all. No state: any number of threads.

@@ -62,6 +62,8 @@ double binomial_tail(unsigned n, double p, unsigned above) {
   double log_choose = 0;
   for (unsigned i = 1; i <= above + 1; ++i) log_choose += std::log(static_cast<double>(n - above - 1 + i) / i);
   double term = std::exp(log_choose + (above + 1) * std::log(p) + (n - above - 1) * std::log1p(-p));
+  // Too small for a double, and still below the mode: nearly all that is probable lies above.
+  if (term == 0 && above + 1 < n * p) return 1;
   double sum = 0;
   for (unsigned i = above + 1; i <= n; ++i) {
     sum += term;

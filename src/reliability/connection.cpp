@@ -175,6 +175,7 @@ class Connection::Impl {
     shape.code = code_ ? &*code_ : nullptr;
     shape.chunk_bytes = geometry.chunk_bytes;
     shape.packets_per_chunk = geometry.packets_per_chunk;
+    shape.carries_payload = queue_pair_->carries_payload();
     std::uint64_t chunks = geometry.max_message / geometry.chunk_bytes;
     // The parity of a transfer must fit one message, too.
     if (code_) chunks = std::min<std::uint64_t>(chunks, chunks / code_->shape().m * code_->shape().k);

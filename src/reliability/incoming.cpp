@@ -68,8 +68,7 @@ bool Incoming::announce_data(Receive& receive) {
   Transfer transfer;
   transfer.receive = receive.number;
   transfer.index = receive.announced++;
-  transfer.receiver = std::make_unique<TransferReceiver>(first_transfer_ + transfers_.size(), part, shape_.rules,
-                                                         shape_.code, shape_.chunk_bytes);
+  transfer.receiver = std::make_unique<TransferReceiver>(first_transfer_ + transfers_.size(), part, shape_);
   transfer.data = *posted;
   transfers_.push_back(std::move(transfer));
   announced_bytes_ += part.size();
@@ -82,7 +81,7 @@ bool Incoming::announce_parity() {
   Transfer& transfer = transfers_.back();
   Receive& receive = *find_receive(transfer.receive);
   const std::uint64_t bytes = shape_.parity_bytes(part_of(receive, transfer.index).size());
-  if (transfer.scratch.bytes < bytes) {
+  if (shape_.carries_payload && transfer.scratch.bytes < bytes) {
     const auto fit = std::find_if(free_scratch_.begin(), free_scratch_.end(),
                                   [bytes](const Scratch& scratch) { return scratch.bytes >= bytes; });
     if (fit != free_scratch_.end()) {

@@ -22,9 +22,9 @@
 #include <vector>
 
 #include "reliability/control_message.hpp"
-#include "reliability/outgoing.hpp"
 #include "reliability/timing.hpp"
 #include "reliability/transfer_receiver.hpp"
+#include "reliability/transfer_shape.hpp"
 #include "sdr/connection.hpp"
 #include "sdr/queue_pair.hpp"
 
@@ -70,7 +70,7 @@ class Incoming {
     std::optional<std::uint64_t> length;  // of the Write, once known
     std::optional<std::uint32_t> immediate;
   };
-  // Memory for parity, reused; untouched pages of it cost nothing.
+  // Memory for parity, reused; untouched pages of it cost nothing. None where payload is not carried.
   struct Scratch {
     std::unique_ptr<std::byte[]> memory;
     std::uint64_t bytes = 0;

@@ -12,13 +12,6 @@ constexpr std::uint32_t kExtentBytes = 64 << 10;
 
 }  // namespace
 
-std::uint64_t TransferShape::parity_bytes(std::uint64_t data_bytes) const {
-  if (code == nullptr) return 0;
-  const std::uint64_t chunks = (data_bytes + chunk_bytes - 1) / chunk_bytes;
-  const std::uint64_t submessages = (chunks + code->shape().k - 1) / code->shape().k;
-  return submessages * code->shape().m * chunk_bytes;
-}
-
 WriteHandle Outgoing::post(std::span<const std::byte> data, std::optional<std::uint32_t> immediate) {
   writes_.push_back({.number = next_write_, .data = data, .immediate = immediate});
   return WriteHandle{next_write_++};
@@ -91,7 +84,8 @@ bool Outgoing::start_transfer(TimePoint now) {
                           .offset = write.started,
                           .immediate = write.immediate,
                           .data = write.data.subspan(write.started, length),
-                          .chunk_bytes = shape_.chunk_bytes};
+                          .chunk_bytes = shape_.chunk_bytes,
+                          .carries_payload = shape_.carries_payload};
   Transfer transfer;
   transfer.sender = std::make_unique<TransferSender>(plan, shape_.rules, shape_.code, executor_);
   transfer.write = write.number;

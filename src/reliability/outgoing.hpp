@@ -17,30 +17,14 @@
 #include <optional>
 #include <vector>
 
-#include "coding/code.hpp"
 #include "reliability/control_message.hpp"
-#include "reliability/scheme.hpp"
 #include "reliability/timing.hpp"
 #include "reliability/transfer_sender.hpp"
+#include "reliability/transfer_shape.hpp"
 #include "sdr/connection.hpp"
 #include "sdr/queue_pair.hpp"
 
 namespace sdr::reliability {
-
-// What both directions of a connection agree on.
-struct TransferShape {
-  SchemeRules rules;
-  const coding::ErasureCode* code = nullptr;  // null without parity
-  std::uint64_t transfer_bytes = 0;           // the largest transfer
-  std::uint64_t transfer_chunks = 0;
-  std::uint32_t chunk_bytes = 0;
-  std::uint32_t packets_per_chunk = 0;
-
-  [[nodiscard]] std::uint64_t transfers_of(std::uint64_t bytes) const {
-    return bytes <= transfer_bytes ? 1 : (bytes + transfer_bytes - 1) / transfer_bytes;
-  }
-  [[nodiscard]] std::uint64_t parity_bytes(std::uint64_t data_bytes) const;
-};
 
 class Outgoing {
  public:

@@ -14,9 +14,10 @@ constexpr std::uint64_t kTaskBytes = 1 << 20;
 ParityEncoder::ParityEncoder(const coding::ErasureCode& code, const ShardMap& map, std::span<const std::byte> data,
                              Executor& executor)
     : code_(code), map_(map), data_(data) {
+  if (!map_.carries_payload) return;
   const CodingLayout& layout = map_.layout;
-  parity_ = std::make_unique_for_overwrite<std::byte[]>(std::size_t{layout.parity_chunks()} * map_.chunk_bytes);
   const std::uint64_t submessage_bytes = std::uint64_t{code_.shape().k} * map_.chunk_bytes;
+  parity_ = std::make_unique_for_overwrite<std::byte[]>(std::size_t{layout.parity_chunks()} * map_.chunk_bytes);
   submessages_a_task_ = static_cast<std::uint32_t>(std::max<std::uint64_t>(1, kTaskBytes / submessage_bytes));
   const std::uint32_t tasks = (layout.submessages + submessages_a_task_ - 1) / submessages_a_task_;
   task_done_ = std::make_unique<std::atomic<bool>[]>(tasks);
@@ -30,6 +31,7 @@ ParityEncoder::ParityEncoder(const coding::ErasureCode& code, const ShardMap& ma
 }
 
 bool ParityEncoder::ready(std::uint32_t q) const {
+  if (!map_.carries_payload) return true;
   const std::uint32_t submessage = q % map_.layout.submessages;
   return task_done_[submessage / submessages_a_task_].load(std::memory_order_acquire);
 }
@@ -100,7 +102,8 @@ std::uint32_t decode_missing(const coding::ErasureCode& code, const ShardMap& ma
   for (std::uint32_t s = 0; s < layout.submessages; ++s) {
     const std::uint32_t shards = layout.data_shards(s);
     const auto missing = shards - static_cast<std::uint32_t>(progress.data(s).count());
-    if (missing == 0) continue;
+    restored += missing;
+    if (missing == 0 || !map.carries_payload) continue;
     for (std::uint32_t j = 0; j < shards; ++j)
       data_shards[j] = data.data() + std::size_t{layout.chunk_at(s, j)} * map.chunk_bytes;
     for (std::uint32_t i = 0; i < layout.parity_each; ++i)
@@ -110,7 +113,6 @@ std::uint32_t decode_missing(const coding::ErasureCode& code, const ShardMap& ma
                     std::span(parity_shards).first(layout.parity_each), progress.parity(s), map.lengths(s));
     assert(decoded.ok());  // only called once every submessage is decodable
     (void)decoded;
-    restored += missing;
   }
   return restored;
 }

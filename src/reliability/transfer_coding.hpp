@@ -19,11 +19,12 @@
 
 namespace sdr::reliability {
 
-// Where the shards of a transfer lie.
+// Where the shards of a transfer lie, and whether there is anything in them.
 struct ShardMap {
   CodingLayout layout;
   std::uint64_t length = 0;  // of the transfer's data
   std::uint32_t chunk_bytes = 0;
+  bool carries_payload = true;  // false: nobody reads the bytes, so none are computed
 
   // A transfer of one chunk is coded at its own length: its parity costs no padding on the wire.
   [[nodiscard]] std::size_t shard_bytes() const {
@@ -44,8 +45,9 @@ class ParityEncoder {
 
   // Whether parity chunk q is there to be sent.
   [[nodiscard]] bool ready(std::uint32_t q) const;
+  // Without payload a place that nobody reads.
   [[nodiscard]] const std::byte* chunk(std::uint32_t q) const {
-    return parity_.get() + std::size_t{q} * map_.chunk_bytes;
+    return map_.carries_payload ? parity_.get() + std::size_t{q} * map_.chunk_bytes : data_.data();
   }
   [[nodiscard]] const ShardMap& map() const { return map_; }
   [[nodiscard]] AsyncWork& work() { return work_; }
@@ -57,7 +59,7 @@ class ParityEncoder {
   ShardMap map_;
   std::span<const std::byte> data_;
   std::unique_ptr<std::byte[]> parity_;
-  std::uint32_t submessages_a_task_;
+  std::uint32_t submessages_a_task_ = 0;
   std::unique_ptr<std::atomic<bool>[]> task_done_;
   AsyncWork work_;  // last: its destructor waits for tasks that use the rest
 };

@@ -18,7 +18,7 @@ void TransferReceiver::offered(std::uint64_t length, bool all_sent, TimePoint no
     const auto chunks = static_cast<std::uint32_t>((length + chunk_bytes_ - 1) / chunk_bytes_);
     tracker_.begin(chunks);
     if (code_ != nullptr) {
-      map_ = {CodingLayout(chunks, code_->shape()), length, chunk_bytes_};
+      map_ = {CodingLayout(chunks, code_->shape()), length, chunk_bytes_, carries_payload_};
       parity_tracker_.begin(map_.layout.parity_chunks());
       progress_.begin(*code_, map_.layout);
     }

@@ -21,6 +21,7 @@
 #include "reliability/control_message.hpp"
 #include "reliability/scheme.hpp"
 #include "reliability/transfer_coding.hpp"
+#include "reliability/transfer_shape.hpp"
 
 namespace sdr::reliability {
 
@@ -35,9 +36,13 @@ struct ReceiverTiming {
 
 class TransferReceiver {
  public:
-  TransferReceiver(std::uint64_t transfer, std::span<std::byte> buffer, SchemeRules rules,
-                   const coding::ErasureCode* code, std::uint32_t chunk_bytes)
-      : transfer_(transfer), buffer_(buffer), rules_(rules), code_(code), chunk_bytes_(chunk_bytes) {}
+  TransferReceiver(std::uint64_t transfer, std::span<std::byte> buffer, const TransferShape& shape)
+      : transfer_(transfer),
+        buffer_(buffer),
+        rules_(shape.rules),
+        code_(shape.code),
+        chunk_bytes_(shape.chunk_bytes),
+        carries_payload_(shape.carries_payload) {}
 
   // The sender's word of what this transfer carries. `length` fits the buffer.
   void offered(std::uint64_t length, bool all_sent, TimePoint now, const ReceiverTiming& timing);
@@ -74,6 +79,7 @@ class TransferReceiver {
   SchemeRules rules_;
   const coding::ErasureCode* code_;
   std::uint32_t chunk_bytes_;
+  bool carries_payload_;
 
   bool offered_ = false;
   bool flushed_ = false;  // everything has been sent once, and what is missing is missing

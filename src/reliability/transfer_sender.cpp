@@ -14,7 +14,7 @@ TransferSender::TransferSender(const TransferPlan& plan, SchemeRules rules, cons
       chunks_(static_cast<std::uint32_t>((plan.data.size() + plan.chunk_bytes - 1) / plan.chunk_bytes)),
       held_((chunks_ + 63) / 64, 0) {
   if (code != nullptr && chunks_ > 0) {
-    const ShardMap map{CodingLayout(chunks_, code->shape()), plan.data.size(), plan.chunk_bytes};
+    const ShardMap map{CodingLayout(chunks_, code->shape()), plan.data.size(), plan.chunk_bytes, plan.carries_payload};
     encoder_ = std::make_unique<ParityEncoder>(*code, map, plan.data, executor);
   }
 }

@@ -37,6 +37,7 @@ struct TransferPlan {
   std::optional<std::uint32_t> immediate;
   std::span<const std::byte> data;
   std::uint32_t chunk_bytes = 0;
+  bool carries_payload = true;
 };
 
 class TransferSender {

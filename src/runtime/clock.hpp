@@ -8,5 +8,7 @@ namespace sdr::runtime {
 
 // CLOCK_MONOTONIC: never runs backwards, counts from an arbitrary start. Any thread.
 [[nodiscard]] TimePoint now();
+// What this process has had of the processors so far, all its threads together.
+[[nodiscard]] Duration cpu_time();
 
 }  // namespace sdr::runtime

@@ -29,6 +29,8 @@ std::thread start_thread(const std::string& name, std::function<void()> body) {
     BlockedSignals() {
       sigset_t all;
       ::sigfillset(&all);
+      // What a thread's own instructions raise must reach its handler: the kernel kills the process when it is blocked.
+      for (const int own : {SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP}) ::sigdelset(&all, own);
       ::pthread_sigmask(SIG_SETMASK, &all, &before);
     }
     ~BlockedSignals() { ::pthread_sigmask(SIG_SETMASK, &before, nullptr); }

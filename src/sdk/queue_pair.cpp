@@ -509,5 +509,8 @@ Bandwidth QueuePair::rate() const {
 bool QueuePair::local_path() const {
   return impl_->endpoint_->facts().local_path;
 }
+bool QueuePair::carries_payload() const {
+  return impl_->endpoint_->facts().carries_payload;
+}
 
 }  // namespace sdr

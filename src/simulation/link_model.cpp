@@ -17,13 +17,13 @@ CounterRandom random_for(const LinkSpec& spec, Direction direction, std::uint32_
 }
 
 // r of the header's formulas: how likely it is that a run of losses ends with a given packet.
-double run_ends(const LinkSpec& spec) {
-  return std::min(1 / spec.burst, 1 - spec.loss);
+double run_ends(double burst, double loss) {
+  return std::min(1 / burst, 1 - loss);
 }
 
-double run_begins(const LinkSpec& spec) {
-  if (spec.loss >= 1) return 1;
-  return spec.loss * run_ends(spec) / (1 - spec.loss);
+double run_begins(double burst, double loss) {
+  if (loss >= 1) return 1;
+  return loss * run_ends(burst, loss) / (1 - loss);
 }
 
 // The top 53 bits as a fraction of one.
@@ -40,8 +40,8 @@ LinkModel::LinkModel(const LinkSpec& spec, Direction direction, std::uint32_t st
       window_(spec.reorder_window()),
       ns_per_byte_(spec.rate.limited() ? 8e9 / spec.rate.bits_per_second : 0),
       jitter_step_(std::max<Duration>(spec.jitter, 1ms)),
-      loss_begins_(run_begins(spec)),
-      loss_goes_on_(1 - run_ends(spec)),
+      loss_begins_(run_begins(spec.burst, spec.loss)),
+      loss_goes_on_(1 - run_ends(spec.burst, spec.loss)),
       reordered_(spec.reorder),
       duplicated_(spec.duplicate),
       loss_random_(random_for(spec, direction, stream, Purpose::Loss)),
@@ -54,14 +54,17 @@ LinkModel::LinkModel(const LinkSpec& spec, Direction direction, std::uint32_t st
 
 Fate LinkModel::carry(std::uint32_t wire_bytes, TimePoint now) {
   const std::uint64_t n = counts_.packets++;
-  const bool is_lost = lost(n);  // first, whatever becomes of the packet: the chain takes its step for every n
+  if (n == 0) begun_ = now;
+  // First, whatever becomes of the packet: the chain takes its step for every n.
+  bool is_lost = lost(n, wire_bytes);
+  if (!spec_.trace.empty()) is_lost = lost_in_trace() || is_lost;
   Fate fate;
   if (!serialise(wire_bytes, now, fate.departure)) {
     counts_.dropped_by_queue++;
     fate.drop = Drop::Queue;
     return fate;
   }
-  if (is_lost) {
+  if (is_lost || (!spec_.outages.empty() && in_outage(fate.departure))) {
     counts_.lost++;
     fate.drop = Drop::Loss;
     return fate;
@@ -91,11 +94,35 @@ Duration LinkModel::longest_delay() const {
   return queue + delay_ + spec_.jitter + behind_most;
 }
 
-bool LinkModel::lost(std::uint64_t n) {
+void LinkModel::set_loss(double loss) {
+  loss_begins_ = Chance(run_begins(spec_.burst, loss));
+  loss_goes_on_ = Chance(1 - run_ends(spec_.burst, loss));
+}
+
+bool LinkModel::lost(std::uint64_t n, std::uint32_t wire_bytes) {
+  if (spec_.loss_size != 0 && wire_bytes != loss_bytes_) {
+    loss_bytes_ = wire_bytes;
+    set_loss(spec_.loss_of(wire_bytes));
+  }
   if (!loss_begins_.possible()) return false;
   const Chance& chance = losing_ ? loss_goes_on_ : loss_begins_;
   losing_ = chance.happens(loss_random_(n));
   return losing_;
+}
+
+bool LinkModel::lost_in_trace() {
+  while (trace_packet_ == spec_.trace[trace_run_].arrived + spec_.trace[trace_run_].lost) {
+    trace_packet_ = 0;
+    trace_run_ = (trace_run_ + 1) % spec_.trace.size();
+  }
+  return trace_packet_++ >= spec_.trace[trace_run_].arrived;
+}
+
+bool LinkModel::in_outage(TimePoint departure) const {
+  const Duration since = departure - begun_;
+  return std::any_of(spec_.outages.begin(), spec_.outages.end(), [since](const Outage& outage) {
+    return since >= outage.begin && since - outage.begin < outage.length;
+  });
 }
 
 bool LinkModel::serialise(std::uint32_t wire_bytes, TimePoint now, TimePoint& departure) {

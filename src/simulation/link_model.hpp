@@ -15,6 +15,13 @@
 // losses are the case r = 1 - p, q = p, whose runs have the length 1 / (1 - p); no shorter runs are modelled, so any L
 // below that, 1 above all, means independent. The chain starts in its stationary state and takes one step a packet.
 //
+// With spec.loss_size s, p is that of a packet of s bytes; one of b bytes is lost with 1 - (1 - p)^(b / s), as if each
+// byte were at risk by itself. The chain then takes each step with the chances of that packet's size.
+//
+// An outage loses what departs in it; it is counted from the time of packet 0. A trace says of each packet by its
+// number whether it is lost, and begins again at its end. Both add to the random losses, and do not disturb their
+// draws.
+//
 // J is linear between points max(jitter, 1 ms) apart, each uniform in 0 to jitter: it never falls faster than time
 // passes, so that jitter by itself keeps the order.
 //
@@ -64,7 +71,10 @@ class LinkModel {
   [[nodiscard]] const LinkSpec& spec() const { return spec_; }
 
  private:
-  bool lost(std::uint64_t n);
+  bool lost(std::uint64_t n, std::uint32_t wire_bytes);
+  void set_loss(double loss);
+  bool lost_in_trace();
+  [[nodiscard]] bool in_outage(TimePoint departure) const;
   bool serialise(std::uint32_t wire_bytes, TimePoint now, TimePoint& departure);
   [[nodiscard]] Duration wander(TimePoint at);
   [[nodiscard]] Duration behind(std::uint64_t draw) const;
@@ -86,9 +96,13 @@ class LinkModel {
   CounterRandom duplicate_delay_random_;
   CounterRandom jitter_random_;
 
-  bool losing_;               // the state of the chain after the last packet
-  TimePoint busy_until_{};    // B, in whole nanoseconds and
-  double busy_fraction_ = 0;  // what is left
+  bool losing_;                   // the state of the chain after the last packet
+  std::uint32_t loss_bytes_ = 0;  // the size of packets that the chances of a loss are those of; with loss_size only
+  TimePoint begun_{};             // the time of packet 0
+  std::size_t trace_run_ = 0;
+  std::uint64_t trace_packet_ = 0;  // in that run
+  TimePoint busy_until_{};          // B, in whole nanoseconds and
+  double busy_fraction_ = 0;        // what is left
   TimePoint last_in_order_{};
   LinkCounts counts_;
 };

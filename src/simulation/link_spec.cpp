@@ -15,6 +15,9 @@ using namespace std::chrono_literals;
 
 constexpr Duration kLongest = 1h;  // keeps every sum of times far from overflow
 
+constexpr std::size_t kLongestShown = 80;                 // of a value that is refused
+constexpr std::uint64_t kLongestRun = 1'000'000'000'000;  // and of the packets of a trace
+
 template <typename Number>
 std::optional<Number> read_number(std::string_view text) {
   Number value{};
@@ -69,6 +72,52 @@ bool read_seed(std::string_view text, std::uint64_t& into) {
   return true;
 }
 
+bool read_loss_size(std::string_view text, std::uint32_t& into) {
+  const Result<Bytes> value = parse_bytes(text);
+  if (!value || value->count < 1 || value->count > 65535) return false;
+  into = static_cast<std::uint32_t>(value->count);
+  return true;
+}
+
+// Calls take(part) for the parts of `text` between separators, until it says false.
+template <typename Take>
+bool each_part(std::string_view text, char separator, Take&& take) {
+  while (true) {
+    const std::size_t at = text.find(separator);
+    if (!take(text.substr(0, at))) return false;
+    if (at == std::string_view::npos) return true;
+    text.remove_prefix(at + 1);
+  }
+}
+
+bool read_outages(std::string_view text, std::vector<Outage>& into) {
+  return each_part(text, '/', [&](std::string_view part) {
+    const std::size_t plus = part.find('+');
+    Outage outage;
+    if (plus == std::string_view::npos || into.size() == LinkSpec::kMostOutages) return false;
+    if (!read_time(part.substr(0, plus), outage.begin) || !read_time(part.substr(plus + 1), outage.length))
+      return false;
+    into.push_back(outage);
+    return outage.length > Duration::zero();
+  });
+}
+
+bool read_trace(std::string_view text, std::vector<LossRun>& into) {
+  std::vector<std::uint64_t> counts;
+  const bool whole = each_part(text, ':', [&](std::string_view part) {
+    const std::optional<std::uint64_t> count = read_number<std::uint64_t>(part);
+    counts.push_back(count.value_or(0));
+    return count && *count <= kLongestRun;
+  });
+  std::uint64_t packets = 0;
+  if (!whole || counts.size() % 2 != 0) return false;
+  for (std::size_t i = 0; i < counts.size(); i += 2) {
+    into.push_back({counts[i], counts[i + 1]});
+    packets += counts[i] + counts[i + 1];
+  }
+  return packets > 0;
+}
+
 struct Key {
   std::string_view name;
   std::string_view range;
@@ -94,6 +143,12 @@ constexpr std::array kKeys = {
     Key{"seed", "a whole number from 0 to 18446744073709551615",
         [](std::string_view text, LinkSpec& spec) { return read_seed(text, spec.seed); }},
     Key{"mtu", "a whole number of bytes from 128 to 65535", read_mtu},
+    Key{"losssize", "a packet size from 1 to 65535 bytes on the wire, such as 1024",
+        [](std::string_view text, LinkSpec& spec) { return read_loss_size(text, spec.loss_size); }},
+    Key{"outage", "up to 64 times BEGIN+LENGTH with a slash between them, such as 1s+200ms/5s+50ms, each up to 60min",
+        [](std::string_view text, LinkSpec& spec) { return read_outages(text, spec.outages); }},
+    Key{"trace", "packets ARRIVED:LOST:ARRIVED:LOST..., each from 0 to 1e12 and not all 0, such as 1000:2:350:1",
+        [](std::string_view text, LinkSpec& spec) { return read_trace(text, spec.trace); }},
 };
 
 std::string known_keys() {
@@ -122,7 +177,11 @@ Result<void> read_entry(std::string_view entry, LinkSpec& spec, std::array<bool,
   given = true;
   const std::string_view value = equals == std::string_view::npos ? "" : trimmed(entry.substr(equals + 1));
   if (value.empty()) return refused(fmt::format("{} has no value; expected {}", name, key->range));
-  if (!key->read(value, spec)) return refused(fmt::format("{}={} is not {}", name, value, key->range));
+  if (!key->read(value, spec)) {
+    const bool is_long = value.size() > kLongestShown;
+    return refused(
+        fmt::format("{}={}{} is not {}", name, value.substr(0, kLongestShown), is_long ? "..." : "", key->range));
+  }
   return {};
 }
 
@@ -156,6 +215,11 @@ Result<LinkSpec> LinkSpec::parse(std::string_view text) {
   }
 }
 
+double LinkSpec::loss_of(std::uint32_t wire_bytes) const {
+  if (loss_size == 0 || loss >= 1) return loss;
+  return -std::expm1(std::log1p(-loss) * wire_bytes / loss_size);
+}
+
 Duration LinkSpec::reorder_window() const {
   return std::max({Duration(rtt / 16), rate.time_for(Bytes{mtu} * 16), Duration(10us)});
 }
@@ -172,6 +236,17 @@ std::string to_string(const LinkSpec& spec) {
   if (spec.queue != defaults.queue) text += fmt::format(",queue={}", exact(spec.queue));
   if (spec.seed != defaults.seed) text += fmt::format(",seed={}", spec.seed);
   if (spec.mtu_given || spec.mtu != defaults.mtu) text += fmt::format(",mtu={}", spec.mtu);
+  if (spec.loss_size != defaults.loss_size) text += fmt::format(",losssize={}", spec.loss_size);
+  std::string_view separator = ",outage=";
+  for (const Outage& outage : spec.outages) {
+    text += fmt::format("{}{}+{}", separator, exact(outage.begin), exact(outage.length));
+    separator = "/";
+  }
+  separator = ",trace=";
+  for (const LossRun& run : spec.trace) {
+    text += fmt::format("{}{}:{}", separator, run.arrived, run.lost);
+    separator = ":";
+  }
   return text;
 }
 

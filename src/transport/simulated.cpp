@@ -32,7 +32,9 @@ SimulatedEndpoint::SimulatedEndpoint(SimulatedNetwork& network, Site site, std::
     : network_(network),
       site_(site),
       number_(number),
-      facts_{.packet_overhead = network.options().packet_overhead, .max_control = network.options().max_control},
+      facts_{.packet_overhead = network.options().packet_overhead,
+             .max_control = network.options().max_control,
+             .carries_payload = network.options().carry_payload},
       inbox_(
           std::make_shared<SimulatedInbox>(options, network.options().carry_payload, network.options().max_control)) {}
 
@@ -162,6 +164,11 @@ TimePoint SimulatedNetwork::next_event() const {
     }
   }
   return first;
+}
+
+void SimulatedNetwork::set_link(const simulation::LinkSpec& link) {
+  wire(Site::A).set_model({link, simulation::Direction::Forward});
+  wire(Site::B).set_model({link, simulation::Direction::Backward});
 }
 
 void SimulatedNetwork::release_all(Site from, TimePoint at) {

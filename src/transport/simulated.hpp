@@ -123,6 +123,10 @@ class SimulatedNetwork {
 
   // What leaves a site goes over that site's wire.
   void set_filter(Site from, PacketFilter filter) { wire(from).set_filter(std::move(filter)); }
+  void set_observer(Site from, PacketObserver observer) { wire(from).set_observer(std::move(observer)); }
+  // Both ways become `link`, begun anew: counts, losses, outages. What is under way arrives as it would have. Sizes of
+  // packets are held against the link that there was when the endpoints were made.
+  void set_link(const simulation::LinkSpec& link);
   [[nodiscard]] std::size_t held(Site from) const { return wires_[index(from)].held(); }
   void release(Site from, std::size_t which, TimePoint at) { wire(from).release(which, at); }
   void release_all(Site from, TimePoint at);

@@ -5,19 +5,24 @@
 
 namespace sdr::transport {
 
+PacketView SimulatedWire::view_of(const Packet& packet, TimePoint now) const {
+  return {.kind = PacketView::Kind::Data,
+          .immediate = packet.immediate,
+          .generation = packet.generation,
+          .channel = packet.channel,
+          .length = packet.length,
+          .bytes = {packet.local, carry_payload_ ? packet.length : std::size_t{0}},
+          .now = now};
+}
+
 bool SimulatedWire::send(const Packet& packet, std::uint64_t token, SimulatedInbox& to, TimePoint now) {
   if (filter_) [[unlikely]] {
-    const PacketView view{.kind = PacketView::Kind::Data,
-                          .immediate = packet.immediate,
-                          .generation = packet.generation,
-                          .channel = packet.channel,
-                          .length = packet.length,
-                          .bytes = {packet.local, carry_payload_ ? packet.length : std::size_t{0}},
-                          .now = now};
     bool lost = false;
-    if (intercepted(view, packet, token, to, lost)) return !lost;
+    if (intercepted(view_of(packet, now), packet, token, to, lost)) return !lost;
   }
   const simulation::Fate fate = model_.carry(std::uint32_t{packet.length} + packet_overhead_, now);
+  if (observer_) [[unlikely]]
+    observer_(view_of(packet, now), fate);
   if (fate.copies == 0) return false;
   to.deliver(packet, token, fate.arrival[0], fate.late);
   if (fate.copies == 2) to.deliver(packet, token, fate.arrival[1], true);
@@ -26,15 +31,17 @@ bool SimulatedWire::send(const Packet& packet, std::uint64_t token, SimulatedInb
 
 bool SimulatedWire::send_control(std::span<const std::byte> datagram, std::uint64_t token, SimulatedInbox& to,
                                  TimePoint now) {
+  const PacketView view{.kind = PacketView::Kind::Control,
+                        .length = static_cast<std::uint16_t>(datagram.size()),
+                        .bytes = datagram,
+                        .now = now};
   if (filter_) [[unlikely]] {
-    const PacketView view{.kind = PacketView::Kind::Control,
-                          .length = static_cast<std::uint16_t>(datagram.size()),
-                          .bytes = datagram,
-                          .now = now};
     bool lost = false;
     if (intercepted(view, {}, token, to, lost)) return !lost;
   }
   const simulation::Fate fate = model_.carry(static_cast<std::uint32_t>(datagram.size()) + packet_overhead_, now);
+  if (observer_) [[unlikely]]
+    observer_(view, fate);
   if (fate.copies == 0) return false;
   to.deliver_control(datagram, token, fate.arrival[0], fate.late);
   if (fate.copies == 2) to.deliver_control(datagram, token, fate.arrival[1], true);

@@ -4,6 +4,8 @@
 // arrives. Packets that the filter holds wait outside of time until they are released: that is how a test stages a
 // packet of an old generation, or a CTS that comes too late.
 //
+// An observer sees everything that passes the link model, and what becomes of it.
+//
 // Threads: one, the one that drives the whole simulated network.
 #pragma once
 
@@ -34,6 +36,7 @@ struct PacketView {
 
 enum class Verdict : std::uint8_t { Pass, Drop, Hold };
 using PacketFilter = std::function<Verdict(const PacketView&)>;
+using PacketObserver = std::function<void(const PacketView&, const simulation::Fate&)>;
 
 class SimulatedWire {
  public:
@@ -45,6 +48,9 @@ class SimulatedWire {
   bool send_control(std::span<const std::byte> datagram, std::uint64_t token, SimulatedInbox& to, TimePoint now);
 
   void set_filter(PacketFilter filter) { filter_ = std::move(filter); }
+  void set_observer(PacketObserver observer) { observer_ = std::move(observer); }
+  // A link of another kind from now on; what is under way arrives as it would have.
+  void set_model(const simulation::LinkModel& model) { model_ = model; }
   [[nodiscard]] std::size_t held() const { return held_.size(); }
   // The held one at `index`, counted in the order in which they were handed over, arrives at `at`; the ones after it
   // move up. It does not pass the link model: nothing happens to it any more.
@@ -61,6 +67,7 @@ class SimulatedWire {
     std::weak_ptr<SimulatedInbox> to;
   };
 
+  [[nodiscard]] PacketView view_of(const Packet& packet, TimePoint now) const;
   // Asks the filter; true when there is nothing more to do, `lost` saying how it ended.
   bool intercepted(const PacketView& view, const Packet& packet, std::uint64_t token, SimulatedInbox& to, bool& lost);
 
@@ -68,6 +75,7 @@ class SimulatedWire {
   std::uint16_t packet_overhead_;
   bool carry_payload_;
   PacketFilter filter_;
+  PacketObserver observer_;
   std::vector<Held> held_;
 };
 

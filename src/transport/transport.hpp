@@ -83,6 +83,8 @@ struct EndpointFacts {
   std::uint16_t burst = 1;  // packets that go out cheapest when they stay on one channel in a row
   // Payload buffers may be reused as soon as write() returns; otherwise when writes_finished() has counted them.
   bool copies_on_write = true;
+  // False: payload is neither read nor written, only counted (a simulation); who would compute it need not.
+  bool carries_payload = true;
 };
 
 // Why packets were dropped or not sent, by name. Read from any thread.

@@ -126,7 +126,12 @@ bool SocketAddress::is_local() const {
 std::string SocketAddress::host() const {
   char text[INET6_ADDRSTRLEN] = "?";
   inet_ntop(storage_.ss_family, address_bytes().data(), text, sizeof text);
-  return text;
+  if (!is_link_local()) return text;
+  // Without its interface a link-local address leads nowhere.
+  const unsigned scope = reinterpret_cast<const sockaddr_in6*>(&storage_)->sin6_scope_id;
+  char name[IF_NAMESIZE] = "";
+  if (scope == 0) return text;
+  return if_indextoname(scope, name) != nullptr ? fmt::format("{}%{}", text, name) : fmt::format("{}%{}", text, scope);
 }
 
 std::string SocketAddress::to_string() const {

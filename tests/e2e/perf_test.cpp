@@ -198,6 +198,10 @@ TEST(PerfListener, GarbageSilenceAndScanners_DoNotStopIt) {
       R"("warmup":0,"inflight":1,"verify":true,"seed":1}})",
       1));
   EXPECT_NE(greedy.receive_all().find("memory"), std::string::npos);
+  const TcpPeer deep = TcpPeer::connect(at);
+  deep.send(
+      TcpPeer::frame(R"({"command":"perf","path":)" + std::string(500'000, '[') + std::string(500'000, ']') + "}", 1));
+  EXPECT_EQ(deep.receive_all(), "");
   const TcpPeer silent = TcpPeer::connect(at);  // until its time is up
   const Outcome client = run({"perf", at, "--size", "200KB", "--iters", "3"});
   EXPECT_EQ(client.code, 0) << client.err;
@@ -315,6 +319,10 @@ TEST(PerfUsage, WrongUsage_IsOneLineAndExitCode2) {
       {{"perf", "--self", "--link", "rtt=fast"}, "fast"},
       {{"perf", "--self", "--rate", "1furlong"}, "1furlong"},
       {{"perf", "--self", "--timeout", "5"}, "unit"},
+      {{"perf", "--self", "--timeout", "0s"}, "above zero"},
+      {{"perf", "--self", "--rate", "0"}, "above zero"},
+      {{"perf", "--self", "--scheme", "sr-nack", "--k", "4"}, "erasure codes"},
+      {{"perf", "--listen", "127.0.0.1:65535"}, "65535"},
       {{"perf", "--self", "--transport", "carrier-pigeon"}, "udp"},
       {{"perf", "127.0.0.1"}, "ADDRESS:PORT"},
       {{"perf", "127.0.0.1:70000"}, "65535"},
@@ -335,8 +343,10 @@ TEST(PerfUsage, WrongUsage_IsOneLineAndExitCode2) {
 TEST(PerfUsage, Failures_AreOneLineAndExitCode1) {
   const TcpPeer taken = TcpPeer::listen();
   for (const Arguments& arguments :
-       {Arguments{"perf", "--listen", taken.address()}, Arguments{"perf", "--listen", "203.0.113.1:7000"},
-        Arguments{"perf", TcpPeer::unused_address()}, Arguments{"perf", "no-such-host.invalid:7000"}}) {
+       {Arguments{"perf", "--self", "--mtu", "1456", "--chunk", "6000"},
+        Arguments{"perf", "--self", "--mtu", "1456", "--chunk", "3p"}, Arguments{"perf", "--listen", taken.address()},
+        Arguments{"perf", "--listen", "203.0.113.1:7000"}, Arguments{"perf", TcpPeer::unused_address()},
+        Arguments{"perf", "no-such-host.invalid:7000"}}) {
     const Outcome result = run(arguments);
     EXPECT_EQ(result.code, 1) << arguments.back() << "\n" << result.err;
     EXPECT_TRUE(is_one_line(result.err, "sdr perf: ")) << result.err;

@@ -383,7 +383,9 @@ TEST_F(SendRecv, Garbage_EndsOneSenderAndNotTheReceiver) {
   const std::string address = recv.address();
   for (const std::string& text :
        {std::string("GET / HTTP/1.1\r\n\r\n"), TcpPeer::frame("[1,2]", 1), TcpPeer::frame(R"({"command":5})", 1),
-        TcpPeer::frame(R"({"command":"perf"})", 1), TcpPeer::frame(R"({"command":"send","path":7})", 1)}) {
+        TcpPeer::frame(R"({"command":"perf"})", 1), TcpPeer::frame(R"({"command":"send","path":7})", 1),
+        TcpPeer::frame(R"({"command":"send","path":)" + std::string(500'000, '[') + std::string(500'000, ']') + "}",
+                       1)}) {
     TcpPeer peer = TcpPeer::connect(address);
     peer.send(text);
     peer.receive_all();
@@ -408,9 +410,13 @@ TEST_F(SendRecv, WrongUsage_IsExitCodeTwo) {
     EXPECT_EQ(command.wait(), 2) << command.err();
     EXPECT_EQ(lines(command.err()), 1U) << command.err();
   }
+}
+
+TEST_F(SendRecv, ChunkThatDoesNotFitTheMtu_IsNamedWithBoth) {
+  write_file(dir_ / "file", "x");
   SdrCommand recv(receiver());
   SdrCommand send(sender(recv.address(), "file", {"--mtu", "4096", "--chunk", "6000"}));
-  EXPECT_EQ(send.wait(), 2);
+  EXPECT_EQ(send.wait(), 1);
   EXPECT_TRUE(send.says("chunk size 6000 bytes is not a power-of-two multiple of the MTU 4096")) << send.err();
 }
 

@@ -247,5 +247,55 @@ TEST(LinkModel, LongestDelay_IsNeverExceeded) {
   }
 }
 
+// --- sizes, outages, traces ---
+
+double lost_share(LinkModel& model, std::uint32_t bytes, int packets) {
+  int lost = 0;
+  for (int i = 0; i < packets; ++i) lost += model.carry(bytes, kStart).drop == Drop::Loss;
+  return static_cast<double>(lost) / packets;
+}
+
+TEST(LinkModel, LossThatDependsOnSize_GrowsWithEachPacketsBytes) {
+  constexpr int kPackets = 400'000;
+  for (const char* text : {"loss=0.01,losssize=1000", "loss=0.01,losssize=1000,burst=4"}) {
+    SCOPED_TRACE(text);
+    LinkModel model = link(text);
+    for (const std::uint32_t bytes : {1000U, 4000U, 100U}) {
+      const double expected = 1 - std::pow(0.99, bytes / 1000.0);
+      // Runs of 4 make the mean of a sample about sqrt(7) times as uncertain.
+      EXPECT_NEAR(lost_share(model, bytes, kPackets), expected, 14 * std::sqrt(expected / kPackets)) << bytes;
+    }
+  }
+}
+
+TEST(LinkModel, Outage_LosesWhatDepartsInIt) {
+  LinkModel model = link("rtt=10ms,outage=5ms+2ms/20ms+1ms");
+  const auto lost_at = [&](Duration since) { return model.carry(1000, kStart + since).drop == Drop::Loss; };
+  EXPECT_FALSE(lost_at(0ms)) << "counted from the first packet";
+  EXPECT_FALSE(lost_at(4999us));
+  EXPECT_TRUE(lost_at(5ms));
+  EXPECT_TRUE(lost_at(6999us));
+  EXPECT_FALSE(lost_at(7ms));
+  EXPECT_TRUE(lost_at(20500us));
+  EXPECT_FALSE(lost_at(21ms));
+  EXPECT_EQ(model.counts().lost, 3U);
+}
+
+TEST(LinkModel, Trace_SaysWhichPacketsAreLost_OverAndOver) {
+  LinkModel model = link("trace=3:2:0:1:1:0");
+  std::string fates;
+  for (int i = 0; i < 16; ++i) fates += model.carry(1000, kStart).drop == Drop::Loss ? 'x' : '.';
+  EXPECT_EQ(fates, "...xxx....xxx...");
+}
+
+TEST(LinkModel, OutagesAndTraces_DoNotDisturbTheOtherLosses) {
+  LinkModel plain = link("loss=0.1,seed=3");
+  LinkModel more = link("loss=0.1,seed=3,trace=10:1,outage=59min+1s");
+  for (int i = 0; i < 1000; ++i) {
+    const bool lost = plain.carry(1000, kStart).drop == Drop::Loss;
+    EXPECT_EQ(more.carry(1000, kStart).drop == Drop::Loss, lost || i % 11 == 10) << i;
+  }
+}
+
 }  // namespace
 }  // namespace sdr::simulation

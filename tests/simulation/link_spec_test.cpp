@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace sdr::simulation {
 namespace {
 
@@ -58,7 +60,8 @@ TEST(LinkSpec, SpacesZerosAndPercent_AreUnderstood) {
 TEST(LinkSpec, PrintedText_ReadsBackAsTheSameSpec) {
   for (const char* text :
        {"", "rtt=25ms", "rtt=1500us,rate=400Gbit,loss=0.123456789", "rate=1500Kbit,burst=1.5,seed=18446744073709551615",
-        "rtt=7ns,queue=0,jitter=1s", "reorder=1e-9,dup=1,mtu=1500", "rate=123456.789,mtu=65535"}) {
+        "rtt=7ns,queue=0,jitter=1s", "reorder=1e-9,dup=1,mtu=1500", "rate=123456.789,mtu=65535",
+        "loss=0.01,losssize=1024,outage=1s+200ms/1500ms+7ns,trace=1000:2:0:1:350:0"}) {
     SCOPED_TRACE(text);
     const LinkSpec spec = parsed(text);
     EXPECT_EQ(parsed(to_string(spec)), spec) << to_string(spec);
@@ -68,7 +71,8 @@ TEST(LinkSpec, PrintedText_ReadsBackAsTheSameSpec) {
 
 TEST(LinkSpec, UnknownKey_IsAnErrorThatListsTheKnownOnes) {
   EXPECT_EQ(error_of("lose=1"),
-            "link: unknown key \"lose\"; the keys are rtt, rate, loss, burst, reorder, dup, jitter, queue, seed, mtu");
+            "link: unknown key \"lose\"; the keys are rtt, rate, loss, burst, reorder, dup, jitter, queue, seed, mtu, "
+            "losssize, outage, trace");
   EXPECT_THAT(error_of("rtt=1ms,,loss=0"), HasSubstr("unknown key \"\""));
   EXPECT_THAT(error_of("25ms"), HasSubstr("unknown key \"25ms\""));
 }
@@ -84,15 +88,41 @@ TEST(LinkSpec, EmptyValue_IsAnErrorThatSaysWhatIsExpected) {
 
 TEST(LinkSpec, ValueOutOfRange_IsAnErrorThatNamesKeyValueAndRange) {
   EXPECT_EQ(error_of("loss=1.5"), "link: loss=1.5 is not a share from 0 to 1, such as 1e-3 or 0.1%");
-  for (const char* text : {"loss=-0.1",   "loss=nan",  "loss=abc",    "loss=101%",
-                           "burst=0.5",   "burst=inf", "dup=2",       "reorder=1e",
-                           "rtt=25",      "rtt=-1ms",  "rtt=2000min", "rate=1",
-                           "rate=-1Gbit", "seed=-1",   "seed=1.5",    "seed=18446744073709551616",
-                           "mtu=127",     "mtu=65536", "queue=x",     "jitter=1"}) {
+  for (const char* text : {"loss=-0.1",      "loss=nan",       "loss=abc",        "loss=101%",
+                           "burst=0.5",      "burst=inf",      "dup=2",           "reorder=1e",
+                           "rtt=25",         "rtt=-1ms",       "rtt=2000min",     "rate=1",
+                           "rate=-1Gbit",    "seed=-1",        "seed=1.5",        "seed=18446744073709551616",
+                           "mtu=127",        "mtu=65536",      "queue=x",         "jitter=1",
+                           "losssize=0",     "losssize=65536", "outage=1s",       "outage=1s+0",
+                           "outage=1s+1ms/", "outage=+1s",     "outage=1s+61min", "trace=5",
+                           "trace=0:0",      "trace=1:2:3",    "trace=1:-2",      "trace=1:2:"}) {
     const std::string_view key = std::string_view(text).substr(0, std::string_view(text).find('='));
     EXPECT_THAT(error_of(text), testing::AllOf(testing::StartsWith("link: " + std::string(text) + " is not "),
                                                HasSubstr(std::string(key))));
   }
+}
+
+TEST(LinkSpec, OutagesAndTraces_AreRead) {
+  const LinkSpec spec = parsed("outage=1s+200ms/5s+50ms,trace=1000:2:350:1,losssize=1KiB");
+  EXPECT_EQ(spec.outages, (std::vector<Outage>{{1s, 200ms}, {5s, 50ms}}));
+  EXPECT_EQ(spec.trace, (std::vector<LossRun>{{1000, 2}, {350, 1}}));
+  EXPECT_EQ(spec.loss_size, 1024U);
+}
+
+TEST(LinkSpec, ALongValue_IsCutInItsRefusal) {
+  std::string trace = "trace=1:1";
+  for (int i = 0; i < 1000; ++i) trace += ":1:1";
+  EXPECT_LT(error_of(trace + ":x").size(), 300U);
+  EXPECT_THAT(error_of(trace + ":x"), HasSubstr("... is not packets ARRIVED:LOST"));
+}
+
+TEST(LinkSpec, LossOfASize_IsThatOfItsBytes) {
+  const LinkSpec spec = parsed("loss=0.1,losssize=1000");
+  EXPECT_DOUBLE_EQ(spec.loss_of(1000), 0.1);
+  EXPECT_NEAR(spec.loss_of(2000), 1 - 0.9 * 0.9, 1e-12);
+  EXPECT_NEAR(spec.loss_of(500), 1 - std::sqrt(0.9), 1e-12);
+  EXPECT_EQ(parsed("loss=0.1").loss_of(2000), 0.1);
+  EXPECT_EQ(parsed("loss=1,losssize=1000").loss_of(1), 1);
 }
 
 TEST(LinkSpec, PayloadWithinTheMtu_IsAMultipleOfEight) {

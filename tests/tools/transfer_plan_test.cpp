@@ -105,6 +105,9 @@ TEST(TransferCompare, Holes_CostNoMoreThanTheirUnits) {
   EXPECT_EQ(equal.complement(source.size()).total(), kCoarseUnit + 1000);
   for (const Range& r : compare(equal.complement(source.size()), kFineUnit)) equal.add(r);
   EXPECT_EQ(equal.complement(source.size()).total(), kFineUnit + 1000);
+  for (const Range& r : compare(equal.complement(source.size()).widened(kFinestUnit, source.size()), kFinestUnit))
+    equal.add(r);
+  EXPECT_EQ(equal.complement(source.size()).total(), kFinestUnit + 1000 % kFinestUnit);
 }
 
 TEST(TransferCompare, ShorterSource_IsEqualOnlyAsFarAsItGoes) {

@@ -117,9 +117,9 @@ void FileReceiver::look_up() {
       for (const Known& known : all) {
         known_[known.file] = known;
         loop_.say({{"type", "found"}, {"file", known.file}, {"complete", known.complete}});
-        say_sums(known.file, known.data.widened(kCoarseUnit, entries_[known.file].size), kCoarseUnit);
+        say_sums(known.file, known.data.widened(kUnits.front(), entries_[known.file].size), kUnits.front());
       }
-      say_sums_end(1);
+      say_sums_end(round_);
     };
   });
 }
@@ -145,7 +145,7 @@ void FileReceiver::say_sums(std::uint32_t file, const Ranges& ranges, std::size_
   }
 }
 
-void FileReceiver::say_sums_end(unsigned round) {
+void FileReceiver::say_sums_end(std::size_t round) {
   loop_.worker().give([this, round] { return [this, round] { loop_.say({{"type", "sums_end"}, {"round", round}}); }; });
 }
 
@@ -155,7 +155,8 @@ Result<void> FileReceiver::hear_plan(const Json& message) {
   const std::string& type = message.at("type").get_ref<const std::string&>();
   if (type == "begin") return begin();
   if (type == "refine_end") {
-    say_sums_end(2);
+    if (round_ == kUnits.size()) return Error{ErrorCode::Protocol, "the peer asks for more rounds of checksums"};
+    say_sums_end(++round_);
     return {};
   }
   const Result<std::uint32_t> file = file_of(message);
@@ -166,7 +167,9 @@ Result<void> FileReceiver::hear_plan(const Json& message) {
     return Error{ErrorCode::Protocol, fmt::format("the peer thinks there is something of file {} here", *file)};
   }
   if (type == "refine") {
-    say_sums(*file, ranges->widened(kFineUnit, entries_[*file].size), kFineUnit);
+    if (round_ == kUnits.size()) return Error{ErrorCode::Protocol, "the peer asks for more rounds of checksums"};
+    const std::size_t unit = kUnits[round_];
+    say_sums(*file, ranges->widened(unit, entries_[*file].size), unit);
     return {};
   }
   Ranges& missing = missing_[*file];

@@ -55,7 +55,7 @@ class FileReceiver final : public TransferSide {
   Result<void> hear_end(const Json& message);
   void look_up();
   void say_sums(std::uint32_t file, const Ranges& ranges, std::size_t unit);
-  void say_sums_end(unsigned round);
+  void say_sums_end(std::size_t round);
   Result<void> begin();
   void open_more();
   void opened(const std::shared_ptr<Target>& target);
@@ -75,6 +75,7 @@ class FileReceiver final : public TransferSide {
   std::span<const FileEntry> entries_;  // the record's, from then on
   bool listed_ = false;
   std::map<std::uint32_t, Known> known_;
+  std::size_t round_ = 1;  // of comparing (transfer_compare.hpp)
   std::map<std::uint32_t, Ranges> missing_;
   std::optional<StepCursor> cursor_;  // once the plan is known
 

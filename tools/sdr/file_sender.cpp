@@ -180,7 +180,7 @@ void FileSender::compare(SumPage page) {
     return [this, equal, page] {
       Ranges& held = held_[page.file];
       for (const Range& r : equal) held.add(r);
-      if (page.unit != kCoarseUnit || complete_.contains(page.file)) return;
+      if (page.unit == kUnits.back() || complete_.contains(page.file)) return;
       const std::uint64_t size = sources_[page.file].entry.size;
       const std::uint64_t end = std::min<std::uint64_t>(size, page.offset + page.sums.size() * page.unit);
       Ranges& differs = differs_[page.file];
@@ -196,12 +196,15 @@ void FileSender::compare(SumPage page) {
 }
 
 void FileSender::after_sums(std::uint64_t round) {
-  std::erase_if(differs_, [](const auto& item) { return item.second.empty(); });
-  if (round == 1 && !differs_.empty()) {
-    for (const auto& [file, ranges] : differs_) say_ranges(loop_, "refine", file, ranges);
-    loop_.say({{"type", "refine_end"}});
-    return;
+  const auto differs = std::exchange(differs_, {});
+  bool refined = false;
+  for (const auto& [file, ranges] : differs) {
+    if (ranges.empty() || round >= kUnits.size()) continue;
+    if (kUnits[round] == kFinestUnit && ranges.total() > kMostInFinestUnits) continue;
+    say_ranges(loop_, "refine", file, ranges);
+    refined = true;
   }
+  if (refined) return loop_.say({{"type", "refine_end"}});
   if (!cursor_) make_plan();
 }
 

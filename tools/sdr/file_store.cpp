@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <set>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -219,7 +221,6 @@ Result<void> FileStore::place(const PartFile& part, const FileEntry& entry) cons
   if (renameat(folder->get(), part_name(entry).c_str(), parent->get(), last_part(entry.name).c_str()) != 0) {
     return refused(entry.name, errno);
   }
-  if (fsync(parent->get()) != 0) return refused(entry.name, errno);
   return {};
 }
 
@@ -236,6 +237,18 @@ Result<void> FileStore::finish(std::span<const FileEntry> entries) const {
     if (!directory) return directory.error();
     Result<void> set = set_attributes(directory->get(), entries[i], *this);
     if (!set) return set;
+  }
+  return keep_names(entries);
+}
+
+Result<void> FileStore::keep_names(std::span<const FileEntry> entries) const {
+  std::set<std::string> seen;
+  for (const FileEntry& entry : entries) {
+    const std::size_t slash = entry.name.rfind('/');
+    if (!seen.insert(slash == std::string::npos ? "" : entry.name.substr(0, slash)).second) continue;
+    const Result<FileDescriptor> parent = parent_of(entry.name, false);
+    if (!parent) return parent.error();
+    if (fsync(parent->get()) != 0) return refused(entry.name, errno);
   }
   return {};
 }

@@ -74,7 +74,7 @@ class FileStore {
   Result<void> check_room(std::uint64_t bytes) const;
   // Opens or makes the partial file, with all its room reserved, so that a full disk shows here and not underway.
   Result<PartFile> open_part(const FileEntry& entry) const;
-  // To the disk, then under its final name.
+  // To the disk, then under its final name; the name itself is sure to be on the disk after finish().
   Result<void> place(const PartFile& part, const FileEntry& entry) const;
   // Removes a partial file that is not needed any more.
   void drop_part(const FileEntry& entry) const;
@@ -89,6 +89,8 @@ class FileStore {
   [[nodiscard]] Result<FileDescriptor> partial_folder() const;
   // The directory that holds `name`; makes what is missing of it.
   [[nodiscard]] Result<FileDescriptor> parent_of(const std::string& name, bool make) const;
+  // The names in all directories that hold an entry, to the disk: one fsync a directory, not a file.
+  [[nodiscard]] Result<void> keep_names(std::span<const FileEntry> entries) const;
   [[nodiscard]] Error refused(const std::string& name, int reason) const;
 
   std::string path_;

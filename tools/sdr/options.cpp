@@ -2,10 +2,12 @@
 
 #include <fmt/core.h>
 
+#include <CLI/CLI.hpp>
 #include <array>
 #include <bit>
 #include <charconv>
 
+#include "sdr/link_trace.hpp"
 #include "sdr/tcp_socket.hpp"
 #include "simulation/link_spec.hpp"
 
@@ -69,10 +71,20 @@ CLI::Validator size_text() {
   return check_with([](const std::string& t) { return parse_bytes(t); });
 }
 CLI::Validator rate_text() {
-  return check_with([](const std::string& t) { return parse_bandwidth(t); });
+  return check_with([](const std::string& t) -> Result<void> {
+    const Result<Bandwidth> rate = parse_bandwidth(t);
+    if (!rate) return rate.error();
+    if (rate->limited()) return {};
+    return Error{ErrorCode::InvalidArgument, fmt::format("rate \"{}\" is not above zero", t)};
+  });
 }
 CLI::Validator duration_text() {
-  return check_with([](const std::string& t) { return parse_duration(t); });
+  return check_with([](const std::string& t) -> Result<void> {
+    const Result<Duration> duration = parse_duration(t);
+    if (!duration) return duration.error();
+    if (*duration > Duration(0)) return {};
+    return Error{ErrorCode::InvalidArgument, fmt::format("time \"{}\" is not above zero", t)};
+  });
 }
 CLI::Validator endpoint_text(bool any_port) {
   return check_with([any_port](const std::string& t) -> Result<void> {
@@ -80,6 +92,18 @@ CLI::Validator endpoint_text(bool any_port) {
     if (!parsed && parsed.error().code == ErrorCode::InvalidArgument) return parsed.error();
     return {};  // a name that does not resolve is no wrong usage
   });
+}
+
+CLI::Validator link_text() {
+  return CLI::Validator(
+      [](std::string& text) {
+        Result<std::string> inlined = inline_trace(text);
+        if (!inlined) return inlined.error().message;
+        text = std::move(inlined).value();
+        const Result<simulation::LinkSpec> parsed = simulation::LinkSpec::parse(text);
+        return parsed ? std::string() : parsed.error().message;
+      },
+      "");
 }
 
 CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
@@ -101,7 +125,7 @@ void add_device_options(CLI::App& app, PathOptions& options) {
       ->type_name("ADDR|IFACE");
 }
 
-void add_path_options(CLI::App& app, PathOptions& options, bool with_scheme_none) {
+void add_scheme_options(CLI::App& app, PathOptions& options, bool with_scheme_none) {
   const auto scheme = [with_scheme_none](const std::string& t) { return parse_scheme_choice(t, with_scheme_none); };
   app.add_option("--scheme", options.scheme,
                  with_scheme_none ? "none (bare SDK), sr-rto, sr-nack, ec-xor, ec-rs, ec-rs:32:8"
@@ -115,21 +139,33 @@ void add_path_options(CLI::App& app, PathOptions& options, bool with_scheme_none
   app.add_option("--m", options.m, "Parity chunks of an erasure-coded submessage (default 8)")
       ->check(whole_number(1, 255))
       ->type_name("N");
-  app.add_option("--rate", options.rate, "Rate of the path, such as 1Gbit; needed when it leaves this machine")
-      ->check(rate_text())
-      ->type_name("RATE");
-  app.add_option("--link", options.link, "Emulate a link on the way: rtt=25ms,rate=1Gbit,loss=1e-3,burst=4,...")
-      ->check(check_with([](const std::string& t) { return simulation::LinkSpec::parse(t); }))
-      ->type_name("LINK");
-  app.add_option("--mtu", options.mtu, "Payload of a packet in bytes, or auto: what the path carries")
-      ->check(check_with(check_mtu_text))
-      ->type_name("SIZE")
-      ->capture_default_str();
+}
+
+void add_chunk_option(CLI::App& app, PathOptions& options) {
   app.add_option("--chunk", options.chunk,
                  fmt::format("Chunk: a size, a number of packets (16p), or auto ({}p)", kDefaultChunkPackets))
       ->check(check_with(check_chunk_text))
       ->type_name("SIZE")
       ->capture_default_str();
+}
+
+void add_mtu_option(CLI::App& app, PathOptions& options, const std::string& what_auto_is) {
+  app.add_option("--mtu", options.mtu, "Payload of a packet in bytes, or auto: " + what_auto_is)
+      ->check(check_with(check_mtu_text))
+      ->type_name("SIZE")
+      ->capture_default_str();
+}
+
+void add_path_options(CLI::App& app, PathOptions& options, bool with_scheme_none) {
+  add_scheme_options(app, options, with_scheme_none);
+  app.add_option("--rate", options.rate, "Rate of the path, such as 1Gbit; needed when it leaves this machine")
+      ->check(rate_text())
+      ->type_name("RATE");
+  app.add_option("--link", options.link, "Emulate a link on the way: rtt=25ms,rate=1Gbit,loss=1e-3,burst=4,...")
+      ->transform(link_text())
+      ->type_name("LINK");
+  add_mtu_option(app, options, "what the path carries");
+  add_chunk_option(app, options);
   app.add_option("--channels", options.channels, "UDP sockets that the packets are spread over")
       ->check(whole_number(1, kMaxChannels))
       ->type_name("N")
@@ -139,6 +175,12 @@ void add_path_options(CLI::App& app, PathOptions& options, bool with_scheme_none
       ->type_name("TIME")
       ->capture_default_str();
   add_device_options(app, options);
+}
+
+void SchemeChoice::add_to(Json& json) const {
+  json["scheme"] = text();
+  json["k"] = coded() ? Json(data_chunks) : Json(nullptr);
+  json["m"] = coded() ? Json(parity_chunks) : Json(nullptr);
 }
 
 std::string SchemeChoice::text() const {
@@ -175,6 +217,10 @@ Result<SchemeChoice> parse_scheme_choice(std::string_view text, bool with_none) 
 Result<SchemeChoice> scheme_of(const PathOptions& options) {
   Result<SchemeChoice> choice = parse_scheme_choice(options.scheme.empty() ? kDefaultScheme : options.scheme, true);
   if (!choice) return choice;
+  if ((options.k != 0 || options.m != 0) && !choice->coded()) {
+    return Error{ErrorCode::InvalidArgument,
+                 fmt::format("--k and --m are of the erasure codes; scheme {} has neither", choice->text())};
+  }
   if (options.k != 0) choice->data_chunks = static_cast<int>(options.k);
   if (options.m != 0) choice->parity_chunks = static_cast<int>(options.m);
   return choice;

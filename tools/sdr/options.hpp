@@ -4,14 +4,20 @@
 // ones; what depends on the peer or the path is decided later, in path.hpp.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "sdr/connection.hpp"
+#include "sdr/report.hpp"
 #include "sdr/result.hpp"
 #include "sdr/units.hpp"
+
+// CLI11 is slow to compile: only files that declare options include it.
+namespace CLI {
+class App;
+class Validator;
+}  // namespace CLI
 
 namespace sdr::cli {
 
@@ -23,9 +29,9 @@ struct PathOptions {
   std::string rate;            // empty: see path.hpp
   std::string mtu = "auto";    // payload bytes of a packet
   std::string chunk = "auto";  // bytes, "16p", or auto: kDefaultChunkPackets
-  unsigned channels = 0;  // 0: 1
-  std::string scheme;     // perhaps with ":k:m"; empty: kDefaultScheme
-  unsigned k = 0;         // 0: as in the scheme
+  unsigned channels = 0;       // 0: 1
+  std::string scheme;          // perhaps with ":k:m"; empty: kDefaultScheme
+  unsigned k = 0;              // 0: as in the scheme
   unsigned m = 0;
   std::string timeout = "10s";
 };
@@ -36,6 +42,10 @@ inline constexpr unsigned kMaxChannels = 64;
 
 // The options of the side that decides (the client, the sender).
 void add_path_options(CLI::App& app, PathOptions& options, bool with_scheme_none);
+// Parts of it.
+void add_scheme_options(CLI::App& app, PathOptions& options, bool with_scheme_none);
+void add_chunk_option(CLI::App& app, PathOptions& options);
+void add_mtu_option(CLI::App& app, PathOptions& options, const std::string& what_auto_is);
 // --transport and --device, all there is for the side that follows.
 void add_device_options(CLI::App& app, PathOptions& options);
 
@@ -43,6 +53,8 @@ void add_device_options(CLI::App& app, PathOptions& options);
 CLI::Validator size_text();
 CLI::Validator rate_text();
 CLI::Validator duration_text();
+// For CLI::Option::transform(): puts a recorded trace in the place of its file's name (link_trace.hpp).
+CLI::Validator link_text();
 CLI::Validator endpoint_text(bool any_port);
 CLI::Validator whole_number(std::uint64_t least, std::uint64_t most);
 
@@ -55,6 +67,8 @@ struct SchemeChoice {
   [[nodiscard]] bool coded() const { return scheme == Scheme::EcXor || scheme == Scheme::EcRs; }
   // "ec-rs:32:8", "sr-nack", "none".
   [[nodiscard]] std::string text() const;
+  // "scheme", "k" and "m" of a report.
+  void add_to(Json& json) const;
 };
 // `with_none` says whether "none" will do.
 Result<SchemeChoice> parse_scheme_choice(std::string_view text, bool with_none);

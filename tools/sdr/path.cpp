@@ -17,6 +17,11 @@ Error invalid(std::string message) {
   return {ErrorCode::InvalidArgument, std::move(message)};
 }
 
+// What a peer asks for and cannot have.
+Error refused(std::string message) {
+  return {ErrorCode::Protocol, std::move(message)};
+}
+
 std::string device_name(const PathOptions& options, const Session& session) {
   if (options.device.starts_with(options.transport)) return options.device;
   return options.transport + ":" + (options.device.empty() ? session.local().host() : options.device);
@@ -34,7 +39,6 @@ Result<Path> Path::choose(const PathOptions& options, const Session& session) {
 
   const Result<Duration> timeout = parse_duration(options.timeout);
   if (!timeout) return timeout.error();
-  if (*timeout <= Duration(0)) return invalid(fmt::format("timeout {} is not above zero", options.timeout));
   path.timeout_ = std::min(*timeout, kLongestTimeout);
 
   path.link_ = options.link;
@@ -86,9 +90,9 @@ Result<Path> Path::accept(const Json& from_peer, const Session& session, const P
   if (!rate) return rate.error();
   if (!timeout) return timeout.error();
   if (*channels < 1 || *channels > kMaxChannels) {
-    return invalid(fmt::format("{} channels: from 1 to {} are possible", *channels, kMaxChannels));
+    return refused(fmt::format("{} channels: from 1 to {} are possible", *channels, kMaxChannels));
   }
-  if (!(*rate >= 0 && *rate <= 1e15)) return invalid(fmt::format("rate {} bit/s is not from 0 to 1e15", *rate));
+  if (!(*rate >= 0 && *rate <= 1e15)) return refused(fmt::format("rate {} bit/s is not from 0 to 1e15", *rate));
 
   Path path;
   const Result<SchemeChoice> choice = parse_scheme_choice(*scheme, true);
@@ -112,7 +116,7 @@ Result<Path> Path::accept(const Json& from_peer, const Session& session, const P
   if (!path.mtu_given_) {
     agreed = std::min<std::uint64_t>(agreed, own.mtu == "auto" ? *most : parse_bytes(own.mtu)->count);
   }
-  if (agreed > UINT16_MAX) return invalid(fmt::format("MTU {} is more than {}", agreed, UINT16_MAX));
+  if (agreed > UINT16_MAX) return refused(fmt::format("MTU {} is more than {}", agreed, UINT16_MAX));
   if (Result<void> fits = path.set_mtu(static_cast<std::uint32_t>(agreed)); !fits) return fits.error();
   if (Result<void> same = path.check_against(own); !same) return same.error();
   return path;
@@ -193,7 +197,8 @@ Result<void> Path::open(const PathOptions& where, const Session& session, std::u
 }
 
 Result<void> Path::set_mtu(std::uint32_t mtu) {
-  if (mtu < 64 || mtu % 8 != 0) return invalid(fmt::format("MTU {} is not a multiple of 8 from 64 on", mtu));
+  if (mtu < 64 || mtu % 8 != 0)
+    return Error{ErrorCode::Mismatch, fmt::format("MTU {} is not a multiple of 8 from 64 on", mtu)};
   const Result<std::uint32_t> packets = packets_per_chunk(chunk_, mtu);
   if (!packets) return packets.error();
   mtu_ = mtu;

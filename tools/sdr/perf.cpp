@@ -1,6 +1,8 @@
 // sdr perf: how long reliable Writes take, between two hosts or two processes of this one.
 #include <fmt/core.h>
 
+#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <memory>
 #include <new>
@@ -24,7 +26,6 @@ namespace {
 
 constexpr std::string_view kName = "perf";
 // A client may say nothing for so long before the next one gets its turn.
-constexpr Duration kHelloPatience = std::chrono::seconds(3);
 
 constexpr const char* kExamples = R"(Examples:
   sdr perf --self --link rtt=25ms,rate=1Gbit,loss=1e-3 --scheme ec-rs --size 4MiB
@@ -108,7 +109,7 @@ Result<int> measure(Session& session, const PerfOptions& options) {
 }
 
 int run_client(const PerfOptions& options, const std::string& peer) {
-  Result<Session> session = Session::connect(peer);
+  Result<Session> session = Session::connect(peer, std::min(kSessionPatience, *parse_duration(options.path.timeout)));
   if (!session) return complain(kName, session.error());
   const Result<int> code = measure(*session, options);
   return code ? *code : complain(kName, code.error());
@@ -175,6 +176,9 @@ int run_server(const PerfOptions& options) {
   Result<TcpListener> listener = TcpListener::open(*at);
   if (!listener) return complain(kName, listener.error());
   const std::uint16_t port = listener->local().port();
+  if (port == UINT16_MAX) {
+    return complain(kName, {ErrorCode::InvalidArgument, "port 65535 leaves none above it for the data"});
+  }
   // On stderr: stdout has the reports.
   fmt::print(stderr, "listening on {} (TCP {}; UDP {} for control, from {} on for data)\n",
              listener->local().to_string(), port, port, port + 1);

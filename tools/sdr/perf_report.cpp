@@ -5,37 +5,23 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
+#include <utility>
 
 namespace sdr::cli {
 namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-std::string in_ms(double ms) {
-  return to_string(Duration(static_cast<std::int64_t>(ms * 1e6)));
-}
-
-Json scheme_parameter(const SchemeChoice& scheme, int value) {
-  return scheme.coded() ? Json(value) : Json(nullptr);
-}
-
 }  // namespace
 
 PerfReportCard::PerfReportCard(const Path& path, const PerfPlan& plan, SenderResult sent,
                                const ReceiverResult& received)
-    : path_(path), plan_(plan), sent_(std::move(sent)), received_(received) {
-  std::sort(sent_.completion_times.begin(), sent_.completion_times.end());
-  const Duration sum = std::accumulate(sent_.completion_times.begin(), sent_.completion_times.end(), Duration(0));
-  mean_ms_ = milliseconds(sum) / static_cast<double>(std::max<std::size_t>(1, sent_.completion_times.size()));
+    : path_(path),
+      plan_(plan),
+      sent_(std::move(sent)),
+      received_(received),
+      times_(std::exchange(sent_.completion_times, {})) {
   seconds_ = std::max(milliseconds(sent_.elapsed) / 1e3, 1e-9);
-}
-
-double PerfReportCard::percentile_ms(double share) const {
-  const auto n = static_cast<double>(sent_.completion_times.size());
-  if (n == 0) return kUnknown;
-  const auto rank = static_cast<std::size_t>(std::clamp(std::ceil(share * n), 1.0, n));
-  return milliseconds(sent_.completion_times[rank - 1]);
 }
 
 double PerfReportCard::ideal_ms() const {
@@ -74,22 +60,15 @@ Json PerfReportCard::to_json() const {
   const double ideal = ideal_ms();
   const double bits = 8.0 * static_cast<double>(plan_.size.count) * static_cast<double>(received_.writes);
   const std::uint64_t arrived = received_.packets_received + received_.duplicate_packets;
-  const auto slowdown = [&](double ms) { return number_or_null(ms / ideal); };
   Json json;
-  json["scheme"] = path_.scheme().text();
-  json["k"] = scheme_parameter(path_.scheme(), path_.scheme().data_chunks);
-  json["m"] = scheme_parameter(path_.scheme(), path_.scheme().parity_chunks);
+  path_.scheme().add_to(json);
   json["size_bytes"] = plan_.size.count;
   json["iterations"] = plan_.iterations;
   json["warmup"] = plan_.warmup;
   json["inflight"] = plan_.inflight;
-  json["completion_ms"] = {{"mean", number_or_null(mean_ms_)},
-                           {"p50", number_or_null(percentile_ms(0.5))},
-                           {"p99", number_or_null(percentile_ms(0.99))},
-                           {"p999", number_or_null(percentile_ms(0.999))},
-                           {"max", number_or_null(percentile_ms(1))}};
+  json["completion_ms"] = times_.to_json();
   json["ideal_ms"] = number_or_null(ideal);
-  json["slowdown"] = {{"mean", slowdown(mean_ms_)}, {"p99", slowdown(percentile_ms(0.99))}};
+  json["slowdown"] = times_.slowdown(ideal);
   json["goodput_gbps"] = number_or_null(bits / seconds_ / 1e9);
   json["packet_rate_mpps"] = number_or_null(static_cast<double>(arrived) / seconds_ / 1e6);
   json["verified"] = plan_.verify ? Json(good()) : Json(nullptr);
@@ -131,12 +110,10 @@ void PerfReportCard::print() const {
                                 sent_.chunk_bytes, to_string(path_.rate()),
                                 path_.emulated() ? ", emulated link " + path_.link() : ""));
   table.row("RTT", fmt::format("{}, at least {}", to_string(sent_.rtt_smoothed), to_string(sent_.rtt_min)));
-  table.row("completion",
-            fmt::format("mean {}, p50 {}, p99 {}, p99.9 {}, max {}", in_ms(mean_ms_), in_ms(percentile_ms(0.5)),
-                        in_ms(percentile_ms(0.99)), in_ms(percentile_ms(0.999)), in_ms(percentile_ms(1))));
+  table.row("completion", times_.text());
   if (std::isfinite(ideal)) {
     table.row("slowdown", fmt::format("mean {:.3f}, p99 {:.3f} (against {}: payload at the rate, plus the RTT)",
-                                      mean_ms_ / ideal, percentile_ms(0.99) / ideal, in_ms(ideal)));
+                                      times_.mean_ms() / ideal, times_.percentile_ms(0.99) / ideal, in_ms(ideal)));
   }
   table.row("goodput", fmt::format("{}, {:.3f} Mpacket/s", bits > 0 ? to_string(Bandwidth{bits / seconds_}) : "nothing",
                                    static_cast<double>(arrived) / seconds_ / 1e6));

@@ -2,9 +2,10 @@
 //
 // ideal = payload bits / rate + RTT: what a path without losses and without headers would take. The rate is --rate, or
 // the link's; without either there is no ideal, and no slowdown. The RTT is that of the emulated link, or the smallest
-// that was measured. Percentiles are by nearest rank.
+// that was measured.
 #pragma once
 
+#include "sdr/completion_times.hpp"
 #include "sdr/path.hpp"
 #include "sdr/perf_plan.hpp"
 #include "sdr/perf_run.hpp"
@@ -24,16 +25,15 @@ class PerfReportCard {
   [[nodiscard]] std::string complaint() const;
 
  private:
-  [[nodiscard]] double percentile_ms(double share) const;
   [[nodiscard]] double ideal_ms() const;  // NaN: not known
   [[nodiscard]] std::uint64_t packets_lost() const;
   [[nodiscard]] double per_packet(std::uint64_t count, std::uint64_t packets) const;
 
   const Path& path_;
   const PerfPlan& plan_;
-  SenderResult sent_;  // with its times sorted
+  SenderResult sent_;
   ReceiverResult received_;
-  double mean_ms_ = 0;
+  CompletionTimes times_;
   double seconds_ = 0;
 };
 

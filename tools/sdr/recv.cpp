@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <poll.h>
 
+#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <memory>
@@ -44,7 +46,7 @@ Result<Path> agree(Session& session, const RecvOptions& options, Duration timeou
     session.send_error(error.message);
     return error;
   };
-  const Result<Json> hello = session.receive(timeout);
+  const Result<Json> hello = session.receive(std::min(timeout, kHelloPatience));
   if (!hello) return hello.error().code == ErrorCode::Mismatch ? hello.error() : refuse(hello.error());
   if (Result<void> ours = check_command(*hello, "send"); !ours) return refuse(ours.error());
   Result<Path> path = Path::accept(hello->value("path", Json::object()), session, options.path, base_port);
@@ -85,10 +87,6 @@ std::optional<Result<TcpSocket>> next_sender(TcpListener& listener, const Interr
 int run_recv(const RecvOptions& options) {
   const Result<SocketAddress> at = parse_endpoint(options.listen, true);
   if (!at) return complain(kName, at.error());
-  if (*parse_duration(options.path.timeout) <= Duration(0)) {
-    return complain(kName,
-                    {ErrorCode::InvalidArgument, fmt::format("timeout {} is not above zero", options.path.timeout)});
-  }
   Result<FileStore> store = FileStore::open(options.into);
   if (!store) return complain(kName, store.error());
   Result<TcpListener> listener = TcpListener::open(*at);
@@ -96,6 +94,9 @@ int run_recv(const RecvOptions& options) {
   const Interrupt interrupt;
   std::signal(SIGXFSZ, SIG_IGN);  // a file larger than the limit is an error of that file, not the end of the program
   const std::uint16_t port = listener->local().port();
+  if (port == UINT16_MAX) {
+    return complain(kName, {ErrorCode::InvalidArgument, "port 65535 leaves none above it for the data"});
+  }
   // On stderr: stdout has the files that arrive.
   fmt::print(stderr, "listening on {} (TCP {}; UDP {} for control, from {} on for data)\n",
              listener->local().to_string(), port, port, port + 1);

@@ -1,6 +1,8 @@
 // sdr send: files and directories to an sdr recv.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <string>
@@ -60,7 +62,7 @@ int run_send(const SendOptions& options) {
   }
   const auto sources = scan_sources(std::span(options.arguments.data(), options.arguments.size() - 1));
   if (!sources) return complain(kName, sources.error());
-  Result<Session> session = Session::connect(peer);
+  Result<Session> session = Session::connect(peer, std::min(kSessionPatience, *parse_duration(options.path.timeout)));
   if (!session) return complain(kName, session.error());
   const Result<Path> path = agree(*session, options);
   if (!path) return complain(kName, path.error());

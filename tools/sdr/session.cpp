@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::string_view kMagic = "SDRS";
 constexpr std::size_t kHeader = 12;
+// Deeper nesting than any message of ours; a peer's message is walked and copied by recursion.
+constexpr int kMaxDepth = 16;
 
 std::uint32_t load(std::span<const std::byte> bytes) {
   std::uint32_t value = 0;
@@ -60,7 +62,9 @@ Result<void> Session::send(const Json& message) {
   store(bytes.subspan(4, 2), kSessionVersion);
   store(bytes.subspan(8, 4), static_cast<std::uint32_t>(text.size()));
   std::memcpy(frame.data() + kHeader, text.data(), text.size());
-  return socket_.send(frame, runtime::now() + kSessionPatience);
+  Result<void> sent = socket_.send(frame, runtime::now() + kSessionPatience);
+  if (!sent) return Error{sent.error().code, fmt::format("{}: {}", peer_name(), sent.error().message)};
+  return sent;
 }
 
 Result<Json> Session::receive(Duration patience) {
@@ -70,8 +74,7 @@ Result<Json> Session::receive(Duration patience) {
     if (!message) return message.error();
     if (*message) return std::move(**message);
     if (!socket_.wait_readable(deadline)) {
-      return Error{ErrorCode::PeerUnreachable,
-                   fmt::format("{} said nothing for {}", peer().to_string(), to_string(patience))};
+      return Error{ErrorCode::PeerUnreachable, fmt::format("{} said nothing for {}", peer_name(), to_string(patience))};
     }
   }
 }
@@ -83,9 +86,7 @@ Result<std::optional<Json>> Session::poll() {
     std::array<std::byte, 16384> buffer;
     const Result<std::size_t> n = socket_.receive(buffer);
     if (!n) {
-      if (n.error().code != ErrorCode::Closed) return n.error();
-      return Error{ErrorCode::Closed,
-                   fmt::format("{}: {}", peer().size() > 0 ? peer().to_string() : "the other end", n.error().message)};
+      return Error{n.error().code, fmt::format("{}: {}", peer_name(), n.error().message)};
     }
     if (*n == 0) return std::optional<Json>();
     received_.insert(received_.end(), buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(*n));
@@ -101,13 +102,13 @@ Result<void> Session::check_header() {
   // Garbage is refused by its first bytes, without waiting for more.
   const std::size_t known = std::min(bytes.size(), kMagic.size());
   if (std::memcmp(bytes.data(), kMagic.data(), known) != 0) {
-    return protocol(fmt::format("{} does not speak the sdr session protocol", peer().to_string()));
+    return protocol(fmt::format("{} does not speak the sdr session protocol", peer_name()));
   }
   if (bytes.size() < kHeader) return {};
   if (const std::uint32_t version = load(bytes.subspan(4, 2)); version != kSessionVersion) {
     send_error("");  // whose header has our version
     return Error{ErrorCode::Mismatch, fmt::format("{} speaks version {} of the session protocol, this sdr version {}",
-                                                  peer().to_string(), version, kSessionVersion)};
+                                                  peer_name(), version, kSessionVersion)};
   }
   if (const std::uint32_t length = load(bytes.subspan(8, 4)); length > kMaxFrame) {
     return protocol(fmt::format("a session message of {} bytes is longer than {}", length, kMaxFrame));
@@ -122,12 +123,18 @@ Result<std::optional<Json>> Session::take_frame() {
   const std::size_t length = load(std::span<const std::byte>(received_).subspan(8, 4));
   if (received_.size() < kHeader + length) return std::optional<Json>();
   const auto* text = reinterpret_cast<const char*>(received_.data() + kHeader);
-  Json message = Json::parse(text, text + length, nullptr, false);
+  bool too_deep = false;
+  const auto shallow = [&too_deep](int depth, Json::parse_event_t, const Json&) {
+    too_deep = too_deep || depth > kMaxDepth;
+    return depth <= kMaxDepth;
+  };
+  Json message = Json::parse(text, text + length, shallow, false);
   received_.erase(received_.begin(), received_.begin() + static_cast<std::ptrdiff_t>(kHeader + length));
-  if (!message.is_object()) return protocol("the peer's message is not a JSON object");
+  if (too_deep) return protocol(fmt::format("{} sent a message nested deeper than {}", peer_name(), kMaxDepth));
+  if (!message.is_object()) return protocol(fmt::format("{} sent a message that is not a JSON object", peer_name()));
   if (const auto error = message.find("error"); error != message.end() && error->is_string()) {
     return Error{ErrorCode::Mismatch,
-                 fmt::format("{} says: {}", peer().to_string(), printable(error->get_ref<const std::string&>()))};
+                 fmt::format("{} says: {}", peer_name(), printable(error->get_ref<const std::string&>()))};
   }
   return std::optional<Json>(std::move(message));
 }

@@ -36,12 +36,14 @@ inline constexpr std::uint16_t kSessionVersion = 1;
 inline constexpr std::uint32_t kMaxFrame = 4U << 20;
 // How long a peer may take to connect, or to say what it has at hand.
 inline constexpr Duration kSessionPatience = std::chrono::seconds(5);
+// How long a listener waits for the first message of who connected, before it turns to the next.
+inline constexpr Duration kHelloPatience = std::chrono::seconds(3);
 
 class Session {
  public:
   // To "HOST:PORT".
   static Result<Session> connect(const std::string& host_port, Duration patience = kSessionPatience);
-  explicit Session(TcpSocket socket) : socket_(std::move(socket)) {}
+  explicit Session(TcpSocket socket) : socket_(std::move(socket)), peer_(socket_.peer()) {}
 
   Result<void> send(const Json& message);
   // The next message. An object with an "error" is that Error; its code is Mismatch, whatever it was over there.
@@ -54,14 +56,17 @@ class Session {
   [[nodiscard]] int fd() const { return socket_.fd(); }
   // The two ends, without ports in mind: the data takes the same addresses.
   [[nodiscard]] SocketAddress local() const { return socket_.local(); }
-  [[nodiscard]] SocketAddress peer() const { return socket_.peer(); }
+  // Known from the start: a socket whose peer is gone has forgotten it.
+  [[nodiscard]] SocketAddress peer() const { return peer_; }
   [[nodiscard]] bool same_machine() const { return peer().is_local(); }
 
  private:
   Result<std::optional<Json>> take_frame();
   Result<void> check_header();
+  [[nodiscard]] std::string peer_name() const { return peer_.size() > 0 ? peer_.to_string() : "the other end"; }
 
   TcpSocket socket_;
+  SocketAddress peer_;
   std::vector<std::byte> received_;
 };
 

@@ -2,15 +2,22 @@
 // subcommand was chosen; its return value is the exit code (report.hpp). Called once, by main, before any thread.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
+
+// CLI11 is slow to compile: only files that declare options include it.
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace sdr::cli {
 
 using Run = std::function<int()>;
 
 void add_perf(CLI::App& app, Run& run);
+void add_sim(CLI::App& app, Run& run);
 void add_info(CLI::App& app, Run& run);
+void add_figures(CLI::App& app, Run& run);
+void add_plan(CLI::App& app, Run& run);
 void add_send(CLI::App& app, Run& run);
 void add_recv(CLI::App& app, Run& run);
 

@@ -43,7 +43,7 @@ Result<SumPage> parse_sum_page(const Json& frame, std::span<const FileEntry> ent
   Result<std::vector<Sum>> sums = parse_sums(frame.at("sums").get_ref<const std::string&>());
   if (!sums) return sums.error();
   page.sums = std::move(*sums);
-  if (file >= entries.size() || (page.unit != kCoarseUnit && page.unit != kFineUnit) ||
+  if (file >= entries.size() || std::find(kUnits.begin(), kUnits.end(), page.unit) == kUnits.end() ||
       page.sums.size() > kUnitsPerPage || page.offset % page.unit != 0) {
     return malformed("checksums");
   }

@@ -1,13 +1,14 @@
 // Resuming: what a receiver holds of a file is told by comparing sums of it with the source.
 //
-// Two rounds. The receiver sums what it has in units of 1 MiB; the sender compares and asks again, in units of 16 KiB,
-// about the units that differ, which are mostly those that were arriving when the last run ended. So nearly everything
-// that had arrived counts, whole blocks or not, and the source need not be believed to be the same: what has changed
-// differs.
+// Three rounds. The receiver sums what it has in units of 1 MiB; the sender compares and asks again, in units of 16 KiB
+// and then of 512 B, about the units that differ, which are mostly those that were arriving when the last run ended. So
+// all but the edges of lost packets counts of what had arrived, and the source need not be believed to be the same:
+// what has changed differs. Of a file that differs in much more than was under way, the last round is left out.
 //
 // Values only; the sums are computed on whichever thread asks.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -23,6 +24,9 @@ namespace sdr::cli {
 
 inline constexpr std::size_t kCoarseUnit = std::size_t{1} << 20;
 inline constexpr std::size_t kFineUnit = std::size_t{16} << 10;
+inline constexpr std::size_t kFinestUnit = 512;
+inline constexpr std::array kUnits{kCoarseUnit, kFineUnit, kFinestUnit};
+inline constexpr std::uint64_t kMostInFinestUnits = 64U << 20;
 inline constexpr std::size_t kUnitsPerPage = 256;
 
 // Sums of consecutive units of one file, from `offset` on.

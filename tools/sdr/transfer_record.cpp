@@ -72,6 +72,7 @@ TransferSample TransferRecord::sample() const {
 std::string TransferRecord::complaint(const Result<void>& result) const {
   if (!result) {
     if (entries_.empty()) return result.error().message;
+    if (sample().bytes == 0) return fmt::format("{}; nothing had arrived", result.error().message);
     return fmt::format("{}; {} had arrived, the same command goes on from there", result.error().message, how_far());
   }
   if (failures_ == 0) return "";
