@@ -11,8 +11,7 @@ constexpr std::uint8_t kAllSent = 1;   // flags of an offer
 constexpr std::uint8_t kImmediate = 2;
 constexpr std::uint8_t kComplete = 1;  // flag of a report
 constexpr std::size_t kOfferBytes = 8 * 4 + 1 + 4;
-constexpr std::size_t kReportFixedBytes = 8 + 1 + 4 + 4 + 2;
-constexpr std::size_t kRangeBytesMost = 10;  // two varints of 32 bits
+constexpr std::size_t kReportFixedBytes = 8 + 1 + 4 * 3 + 2;
 
 void head(ByteWriter& writer, Kind kind) {
   writer.u8(static_cast<std::uint8_t>(kind));
@@ -77,10 +76,12 @@ bool ReportsReader::next(Report& report) {
   report.transfer = records_.u64();
   report.complete = (records_.u8() & kComplete) != 0;
   report.base = records_.u32();
+  report.from = records_.u32();
   report.horizon = records_.u32();
+  if (report.from < report.base) return false;
   const std::uint16_t ranges = records_.u16();
   report.missing.clear();
-  std::uint64_t at = report.base;
+  std::uint64_t at = report.from;
   for (std::uint16_t i = 0; i < ranges; ++i) {
     const std::uint64_t gap = records_.varint();
     const std::uint64_t count = records_.varint();
@@ -133,11 +134,19 @@ bool append(ByteWriter& writer, const Offer& offer) {
   return true;
 }
 
-bool append(ByteWriter& writer, const Report& report) {
-  const std::size_t least = kReportFixedBytes + (report.missing.empty() ? 0 : kRangeBytesMost);
-  if (writer.room() < least) return false;
-  const std::size_t fit = std::min<std::size_t>((writer.room() - kReportFixedBytes) / kRangeBytesMost, UINT16_MAX);
-  const std::size_t ranges = std::min(report.missing.size(), fit);
+std::optional<std::uint32_t> append(ByteWriter& writer, const Report& report) {
+  std::size_t left = writer.room();
+  if (left < kReportFixedBytes) return std::nullopt;
+  left -= kReportFixedBytes;
+  std::size_t ranges = 0;
+  for (std::uint32_t at = report.from; ranges < std::min<std::size_t>(report.missing.size(), UINT16_MAX); ++ranges) {
+    const ChunkRange& range = report.missing[ranges];
+    const std::size_t bytes = ByteWriter::varint_bytes(range.first - at) + ByteWriter::varint_bytes(range.count);
+    if (bytes > left) break;
+    left -= bytes;
+    at = range.first + range.count;
+  }
+  if (ranges == 0 && !report.missing.empty()) return std::nullopt;
   // What is cut off is not told: the horizon ends with the last range that is.
   const std::uint32_t horizon = ranges < report.missing.size()
                                     ? report.missing[ranges - 1].first + report.missing[ranges - 1].count
@@ -145,15 +154,16 @@ bool append(ByteWriter& writer, const Report& report) {
   writer.u64(report.transfer);
   writer.u8(report.complete ? kComplete : 0);
   writer.u32(report.base);
+  writer.u32(report.from);
   writer.u32(horizon);
   writer.u16(static_cast<std::uint16_t>(ranges));
-  std::uint32_t at = report.base;
+  std::uint32_t at = report.from;
   for (std::size_t i = 0; i < ranges; ++i) {
     writer.varint(report.missing[i].first - at);
     writer.varint(report.missing[i].count);
     at = report.missing[i].first + report.missing[i].count;
   }
-  return true;
+  return horizon;
 }
 
 }  // namespace sdr::reliability

@@ -15,7 +15,7 @@
 
 namespace sdr::reliability {
 
-inline constexpr std::uint8_t kReliabilityVersion = 1;
+inline constexpr std::uint8_t kReliabilityVersion = 2;
 
 // A time on the writing end's clock, in nanoseconds; echoed, never interpreted, by the other.
 using Stamp = std::uint64_t;
@@ -49,12 +49,13 @@ struct ChunkRange {
   std::uint32_t first = 0;
   std::uint32_t count = 0;
 };
-// The state of one transfer at the receiver. Of the chunks in [base, horizon) exactly those in `missing` are wanted;
-// everything below base is held.
+// The state of one transfer at the receiver. Everything below base is held. Of the chunks in [from, horizon) exactly
+// those in `missing` are wanted; of those in [base, from) nothing is said: another datagram spoke of them.
 struct Report {
   std::uint64_t transfer = 0;
   bool complete = false;
   std::uint32_t base = 0;
+  std::uint32_t from = 0;  // at least base
   std::uint32_t horizon = 0;
   std::vector<ChunkRange> missing;
 };
@@ -97,7 +98,8 @@ void write(ByteWriter& writer, const OffersHeader& header);
 void write(ByteWriter& writer, const ReportsHeader& header);
 // False, and nothing written, when the record does not fit.
 bool append(ByteWriter& writer, const Offer& offer);
-// Cuts the report's ranges (and its horizon with them) to what fits; false when not even one range does.
-bool append(ByteWriter& writer, const Report& report);
+// Cuts the report's ranges, and its horizon with them, to what fits; the horizon that was written. Nothing when not
+// even one range fits.
+std::optional<std::uint32_t> append(ByteWriter& writer, const Report& report);
 
 }  // namespace sdr::reliability

@@ -273,10 +273,12 @@ bool Incoming::poll_reports(ByteWriter& writer, const Timing& timing, TimePoint 
     if (!transfer.receiver || transfer.receiver->report_due() > now) continue;
     transfer.receiver->take_report(report_);
     if (transfer.done) report_ = {.transfer = transfer.receiver->transfer(), .complete = true};
-    if (!append(writer, report_)) {
+    const std::optional<std::uint32_t> horizon = append(writer, report_);
+    if (!horizon) {
       transfer.receiver->report_after(Duration::zero(), now);  // the next datagram has room
       return true;
     }
+    transfer.receiver->reported(*horizon, now);
   }
   return true;
 }

@@ -67,7 +67,7 @@ bool Outgoing::start_transfer(TimePoint now) {
   }
   Write& write = *next;
   if (write.started == 0 && write.data.size() > grant->tag) {
-    refuse(write, grant->tag, now);
+    refuse(next, grant->tag, now);
     return true;
   }
   const Result<SendHandle> stream = queue_pair_.start_stream(std::nullopt);
@@ -103,14 +103,15 @@ bool Outgoing::start_transfer(TimePoint now) {
   return true;
 }
 
-void Outgoing::refuse(Write& write, std::uint64_t capacity, TimePoint now) {
+void Outgoing::refuse(std::deque<Write>::iterator refused, std::uint64_t capacity, TimePoint now) {
+  const Write& write = *refused;
   completions_.push_back({.handle = {write.number},
                           .length = write.data.size(),
                           .at = now,
                           .error = Error{ErrorCode::InvalidArgument,
                                          fmt::format("Write {} of {} bytes does not fit the peer's receive of {} bytes",
                                                      write.number, write.data.size(), capacity)}});
-  writes_.erase(writes_.begin() + (&write - &writes_.front()));
+  writes_.erase(refused);
 }
 
 // --- sending ---

@@ -5,7 +5,7 @@
 namespace sdr::reliability {
 namespace {
 
-// A report is cut to a datagram; more ranges than this are not worth collecting.
+// A report goes on in the next datagram when one does not hold it; no datagram holds more ranges than this.
 constexpr std::size_t kMaxRanges = 1024;
 
 }  // namespace
@@ -90,10 +90,12 @@ void TransferReceiver::take_report(Report& report) {
   report_at_ = kNever;
   report.transfer = transfer_;
   report.complete = has_all();
-  report.base = report.horizon = tracker_.cumulative();
+  report.base = code_ == nullptr || !flushed_ ? tracker_.cumulative() : 0;
+  report.from = std::max(report.base, report_from_);
+  report.horizon = report.from;
   report.missing.clear();
   if (report.complete) {
-    report.base = report.horizon = tracker_.chunks();
+    report.base = report.from = report.horizon = tracker_.chunks();
   } else if (code_ == nullptr) {
     list_missing(report, flushed_ ? tracker_.chunks() : settled_);
   } else if (flushed_) {
@@ -101,9 +103,15 @@ void TransferReceiver::take_report(Report& report) {
   }
 }
 
+void TransferReceiver::reported(std::uint32_t horizon, TimePoint now) {
+  const std::uint32_t end = code_ == nullptr && !flushed_ ? settled_ : flushed_ ? tracker_.chunks() : 0;
+  report_from_ = horizon < end && !has_all() ? horizon : 0;
+  if (report_from_ != 0) report_after(Duration::zero(), now);
+}
+
 void TransferReceiver::list_missing(Report& report, std::uint32_t horizon) {
-  report.horizon = std::max(report.base, horizon);
-  tracker_.each_missing(report.base, report.horizon, [&](std::uint32_t first, std::uint32_t count) {
+  report.horizon = std::max(report.from, horizon);
+  tracker_.each_missing(report.from, report.horizon, [&](std::uint32_t first, std::uint32_t count) {
     if (report.missing.size() < kMaxRanges) report.missing.push_back({first, count});
   });
   if (report.missing.size() == kMaxRanges) report.horizon = report.missing.back().first + report.missing.back().count;
@@ -115,9 +123,9 @@ void TransferReceiver::list_needed(Report& report) {
   for (std::uint32_t s = 0; s < map_.layout.submessages; ++s)
     if (!progress_.decodable(s)) progress_.each_needed(s, [&chunks](std::uint32_t chunk) { chunks.push_back(chunk); });
   std::sort(chunks.begin(), chunks.end());
-  report.base = 0;
   report.horizon = tracker_.chunks();
-  for (const std::uint32_t chunk : chunks) {
+  for (auto at = std::lower_bound(chunks.begin(), chunks.end(), report.from); at != chunks.end(); ++at) {
+    const std::uint32_t chunk = *at;
     if (!report.missing.empty() && report.missing.back().first + report.missing.back().count == chunk) {
       ++report.missing.back().count;
     } else if (report.missing.size() < kMaxRanges) {

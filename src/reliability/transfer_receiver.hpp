@@ -59,6 +59,8 @@ class TransferReceiver {
   // Due when a report should go out; cleared by take_report().
   [[nodiscard]] TimePoint report_due() const { return report_at_; }
   void take_report(Report& report);
+  // How far the report went that was taken: the next one goes on from there, at once, when there is more to say.
+  void reported(std::uint32_t horizon, TimePoint now);
   [[nodiscard]] TimePoint next_timeout() const;
 
   [[nodiscard]] std::uint64_t transfer() const { return transfer_; }
@@ -96,7 +98,8 @@ class TransferReceiver {
   TimePoint sampled_at_{};
   Duration gap_wait_{0};  // the tolerance at the last look
   TimePoint report_at_ = kNever;
-  TimePoint flush_at_ = kNever;  // when the sender's word that it has sent all takes effect
+  std::uint32_t report_from_ = 0;  // where a report goes on that its datagram did not hold
+  TimePoint flush_at_ = kNever;    // when the sender's word that it has sent all takes effect
   TimePoint last_chunk_due_ = kNever;
   TimePoint fallback_at_ = kNever;  // FTO
 

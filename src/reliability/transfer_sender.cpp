@@ -117,7 +117,7 @@ Result<void> TransferSender::handle(const Report& report, Stamp echo) {
     return {};
   }
   hold(0, report.base);
-  std::uint32_t at = report.base;
+  std::uint32_t at = report.from;
   for (const ChunkRange& range : report.missing) {
     hold(at, range.first);
     at = range.first + range.count;

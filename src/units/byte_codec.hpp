@@ -27,6 +27,11 @@ class ByteWriter {
     }
     u8(static_cast<std::uint8_t>(v));
   }
+  static constexpr std::size_t varint_bytes(std::uint64_t v) {
+    std::size_t bytes = 1;
+    for (; v >= 0x80; v >>= 7) ++bytes;
+    return bytes;
+  }
   void bytes(std::span<const std::byte> data) {
     if (!reserve(data.size())) return;
     if (!data.empty()) std::memcpy(into_.data() + size_, data.data(), data.size());

@@ -37,8 +37,8 @@ inline const std::vector<Floor>& floors() {
       {"experiment", {"reliability", "sdk", "core", "transport", "simulation", "units"}, {"fmt/"}},
       {"capi", {"sdk", "transport", "runtime", "core", "units"}, {"fmt/"}},
       {"tools",
-       {"capi", "driver", "experiment", "reliability", "sdk", "coding", "transport", "simulation", "model", "runtime", "core",
-        "units"},
+       {"capi", "driver", "experiment", "reliability", "sdk", "coding", "transport", "simulation", "model", "runtime",
+        "core", "units"},
        {"fmt/", "CLI/", "nlohmann/", "openssl/"},
        true},
   };

@@ -65,5 +65,13 @@ INSTANTIATE_TEST_SUITE_P(
                       Cell{Scheme::EcRs, EcRs, 4_MiB, 1e-3, 400}, Cell{Scheme::EcRs, EcRs, 128_MiB, 1e-3, 40},
                       Cell{Scheme::EcRs, EcRs, 128_MiB, 2e-2, 40}, Cell{Scheme::EcRs, EcRs, 1_GiB, 1e-2, 5}));
 
+// Some 1000 gaps at a time: no datagram holds them, and a round trip for each datagram would show.
+TEST(Theory, GapsThatOneDatagramDoesNotHold_AreAllNamedInOneRound) {
+  const Cell cell{Scheme::SrNack, SrNack, 128_MiB, 3e-2, 5};
+  auto what = trial("rtt=25ms,rate=400Gbit", cell.scheme, cell.size);
+  what.link.loss = cell.loss;
+  EXPECT_LT(mean_ms(results(what, kFewer > 1 ? 1 : cell.runs, 2)), 1.25 * theory_ms(cell));
+}
+
 }  // namespace
 }  // namespace sdr::testing

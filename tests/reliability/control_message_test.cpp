@@ -31,6 +31,7 @@ void expect_equal(const Report& a, const Report& b) {
   EXPECT_EQ(a.transfer, b.transfer);
   EXPECT_EQ(a.complete, b.complete);
   EXPECT_EQ(a.base, b.base);
+  EXPECT_EQ(a.from, b.from);
   EXPECT_EQ(a.horizon, b.horizon);
   ASSERT_EQ(a.missing.size(), b.missing.size());
   for (std::size_t i = 0; i < a.missing.size(); ++i) {
@@ -42,7 +43,8 @@ void expect_equal(const Report& a, const Report& b) {
 Report random_report(std::mt19937_64& random, std::size_t ranges) {
   Report report{.transfer = random(), .complete = random() % 2 == 0};
   report.base = static_cast<std::uint32_t>(random() % 1'000'000);
-  std::uint32_t at = report.base;
+  report.from = report.base + static_cast<std::uint32_t>(random() % 3 == 0 ? random() % 1000 : 0);
+  std::uint32_t at = report.from;
   for (std::size_t i = 0; i < ranges; ++i) {
     const ChunkRange range{at + static_cast<std::uint32_t>(random() % 1000),
                            1 + static_cast<std::uint32_t>(random() % 300)};
@@ -127,7 +129,8 @@ TEST(ControlMessage, ReportThatDoesNotFit_IsCutTogetherWithItsHorizon) {
     write(writer, ReportsHeader{});
     if (!writer.ok()) continue;
     const std::size_t before = writer.size();
-    if (!append(writer, report)) {
+    const std::optional<std::uint32_t> horizon = append(writer, report);
+    if (!horizon) {
       EXPECT_EQ(writer.size(), before);
       EXPECT_LT(room - before, 40U);
       continue;
@@ -142,6 +145,7 @@ TEST(ControlMessage, ReportThatDoesNotFit_IsCutTogetherWithItsHorizon) {
     cut.missing.resize(read.missing.size());
     if (cut.missing.size() < report.missing.size()) cut.horizon = cut.missing.back().first + cut.missing.back().count;
     expect_equal(read, cut);
+    EXPECT_EQ(horizon, cut.horizon) << "where the next datagram goes on";
   }
 }
 
@@ -168,12 +172,14 @@ TEST(ControlMessage, OtherVersionsKindsAndShortOnes_AreNothing) {
 }
 
 TEST(ControlMessage, RangesOutOfOrderOrBeyondTheHorizon_EndTheReading) {
-  const auto readable = [](std::uint32_t base, std::uint32_t horizon, std::uint64_t gap, std::uint64_t count) {
+  const auto readable = [](std::uint32_t from, std::uint32_t horizon, std::uint64_t gap, std::uint64_t count,
+                           std::uint32_t base = 0) {
     Datagram datagram;
     write(datagram.writer, ReportsHeader{});
     datagram.writer.u64(1);
     datagram.writer.u8(0);
     datagram.writer.u32(base);
+    datagram.writer.u32(from);
     datagram.writer.u32(horizon);
     datagram.writer.u16(1);
     datagram.writer.varint(gap);
@@ -188,6 +194,8 @@ TEST(ControlMessage, RangesOutOfOrderOrBeyondTheHorizon_EndTheReading) {
   EXPECT_FALSE(readable(10, 20, UINT64_MAX, 1));
   EXPECT_FALSE(readable(10, 20, 1, UINT64_MAX));
   EXPECT_FALSE(readable(20, 10, 0, 1));
+  EXPECT_TRUE(readable(10, 20, 0, 1, 10));
+  EXPECT_FALSE(readable(10, 20, 0, 1, 11)) << "what is held is not spoken of";
 }
 
 }  // namespace

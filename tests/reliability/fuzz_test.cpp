@@ -25,7 +25,8 @@ void read_all(std::span<const std::byte> datagram) {
   if (auto* reports = std::get_if<reliability::ReportsReader>(&*message)) {
     reliability::Report report;
     while (reports->next(report)) {
-      std::uint64_t at = report.base;
+      ASSERT_LE(report.base, report.from);
+      std::uint64_t at = report.from;
       for (const reliability::ChunkRange& range : report.missing) {
         ASSERT_GE(range.first, at);
         ASSERT_GT(range.count, 0U);
@@ -73,7 +74,7 @@ TEST(Fuzz, MutatedDatagrams_AreParsedWithoutHarm) {
       for (int n = 0; n < 3; ++n) append(writer, reliability::Offer{random() % 100, 1, random() % 10000, 0, 7, true});
     } else {
       write(writer, reliability::ReportsHeader{random(), random(), 5, 3, 100});
-      reliability::Report report{.transfer = 5, .base = 10, .horizon = 1000};
+      reliability::Report report{.transfer = 5, .base = 10, .from = 10, .horizon = 1000};
       for (std::uint32_t at = 20; at < 900; at += 1 + static_cast<std::uint32_t>(random() % 100) + 5)
         report.missing.push_back({at, 1 + static_cast<std::uint32_t>(random() % 5)});
       append(writer, report);

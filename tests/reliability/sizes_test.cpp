@@ -167,6 +167,31 @@ TEST_P(Sizes, WriteLargerThanItsReceive_IsRefusedWithBothLengths_AndTheNextWorks
   EXPECT_EQ(std::memcmp(second.data(), data.data() + 1, room), 0);
 }
 
+TEST_P(Sizes, WritesTooLong_AmongManyQueuedOnes_AreRefusedAndTheOthersArrive) {
+  constexpr std::size_t kWrites = 60;
+  const std::uint64_t room = largest_transfer() / 2;
+  ConnectionPair pair(rough_path(17), options());
+  const std::vector<std::byte> data = random_bytes(room + 1, 18);
+  std::vector<std::vector<std::byte>> buffers(kWrites * 2 / 3, std::vector<std::byte>(room));
+  // All are queued before any has a place: the refused ones stand anywhere in the queue.
+  for (std::size_t i = 0; i < kWrites; ++i)
+    ASSERT_TRUE(pair.a().post_write(std::span(data).first(i % 3 == 1 ? room + 1 : room)));
+  for (auto& buffer : buffers) ASSERT_TRUE(pair.b().post_receive(buffer));
+  std::size_t refused = 0;
+  std::size_t written = 0;
+  ASSERT_TRUE(pair.run_until(
+      [&] {
+        while (auto done = pair.a().poll_write()) {
+          EXPECT_EQ(done->error.has_value(), done->handle.number % 3 == 1) << done->handle.number;
+          ++(done->error ? refused : written);
+        }
+        return refused + written == kWrites;
+      },
+      seconds(300)));
+  EXPECT_EQ(written, buffers.size());
+  for (const auto& buffer : buffers) EXPECT_EQ(std::memcmp(buffer.data(), data.data(), room), 0);
+}
+
 TEST_P(Sizes, BothDirectionsAtOnce_ArriveExact) {
   const std::uint64_t seed = test_seed(15);
   SCOPED_TRACE(seed_trace(seed));

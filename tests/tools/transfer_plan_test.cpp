@@ -110,6 +110,16 @@ TEST(TransferCompare, Holes_CostNoMoreThanTheirUnits) {
   EXPECT_EQ(equal.complement(source.size()).total(), kFinestUnit + 1000 % kFinestUnit);
 }
 
+TEST(TransferCompare, WhatNeverArrived_IsNotAskedAboutAgain) {
+  const std::string source = sdr::testing::random_bytes(3 * kFineUnit + 100, 4);
+  std::string held(source.size(), '\0');
+  held.replace(kFineUnit, 700, source, kFineUnit, 700);
+  const SumPage page = sum_page(0, bytes_of(held), {0, held.size()}, kFineUnit);
+  const Ranges differing = differing_units(page, equal_units(page, bytes_of(source)), source.size());
+  EXPECT_EQ(differing.total(), kFineUnit + 100) << "the short unit at the end is asked about, whatever is in it";
+  EXPECT_EQ(differing.begin()->offset, kFineUnit);
+}
+
 TEST(TransferCompare, ShorterSource_IsEqualOnlyAsFarAsItGoes) {
   const std::string source = sdr::testing::random_bytes(kFineUnit + 10, 2);
   const std::string held = source + "more";

@@ -181,16 +181,8 @@ void FileSender::compare(SumPage page) {
       Ranges& held = held_[page.file];
       for (const Range& r : equal) held.add(r);
       if (page.unit == kUnits.back() || complete_.contains(page.file)) return;
-      const std::uint64_t size = sources_[page.file].entry.size;
-      const std::uint64_t end = std::min<std::uint64_t>(size, page.offset + page.sums.size() * page.unit);
       Ranges& differs = differs_[page.file];
-      for (std::uint64_t at = page.offset; at < end; at += page.unit) {
-        const Range unit{at, std::min<std::uint64_t>(page.unit, end - at)};
-        const auto found = std::find_if(equal.begin(), equal.end(), [&](const Range& r) {
-          return r.offset <= unit.offset && unit.end() <= r.end();
-        });
-        if (found == equal.end()) differs.add(unit);
-      }
+      for (const Range& r : differing_units(page, equal, sources_[page.file].entry.size)) differs.add(r);
     };
   });
 }

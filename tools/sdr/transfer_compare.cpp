@@ -65,6 +65,22 @@ Ranges equal_units(const SumPage& page, std::span<const std::byte> source) {
   return equal;
 }
 
+Ranges differing_units(const SumPage& page, const Ranges& equal, std::uint64_t size) {
+  const std::vector<std::byte> zeros(page.unit);
+  const Sum nothing = sums_of(zeros, page.unit).front();
+  Ranges differing;
+  for (std::size_t i = 0; i < page.sums.size(); ++i) {
+    const std::uint64_t at = page.offset + i * page.unit;
+    if (at >= size) break;
+    const Range unit{at, std::min<std::uint64_t>(page.unit, size - at)};
+    if (page.sums[i] == nothing && unit.length == page.unit) continue;
+    const bool same = std::any_of(equal.begin(), equal.end(),
+                                  [&](const Range& r) { return r.offset <= unit.offset && unit.end() <= r.end(); });
+    if (!same) differing.add(unit);
+  }
+  return differing;
+}
+
 Json to_json(const Ranges& ranges) {
   Json list = Json::array();
   for (const Range& r : ranges) list.push_back({r.offset, r.length});

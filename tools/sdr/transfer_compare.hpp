@@ -48,6 +48,9 @@ Result<SumPage> parse_sum_page(const Json& frame, std::span<const FileEntry> ent
 // The units of the page that `source` has as well. What lies past the end of `source` is not equal.
 [[nodiscard]] Ranges equal_units(const SumPage& page, std::span<const std::byte> source);
 
+// The units of the page that are not among `equal` though something is in them: what is all zeros has not arrived.
+[[nodiscard]] Ranges differing_units(const SumPage& page, const Ranges& equal, std::uint64_t size);
+
 [[nodiscard]] Json to_json(const Ranges& ranges);
 // Protocol unless these are ascending, disjoint ranges within [0, size).
 Result<Ranges> parse_ranges(const Json& list, std::uint64_t size);
