@@ -36,9 +36,8 @@ does not wait for the parity it has no need of. The theory counts all of it.</li
 <li><b>A fallback costs less</b>: coded schemes fall back to selective repeat by NACK (1 RTT) and ask only for the chunks
 that parity cannot replace; the theory, like the paper, sends the whole submessage again with a timeout of 3 RTT. This is
 most of the distance for XOR from a loss of 1e-3 on.</li>
-<li><b>Many losses at once</b>: a report is one datagram and names so many gaps and no more. Where a message misses
-hundreds of chunks at a time (128 MiB at 1e-2), selective repeat hears of some of them a report later; NACK, whose theory
-is 1 RTT, feels it most.</li>
+<li><b>A gap is no loss yet</b>: the receiver waits a sixteenth of the RTT for a packet that fell behind before it names a
+gap. Each round of NACK takes that much longer than the 1 RTT of the theory.</li>
 <li><b>A percentile beside a step</b> may stand on the step before or behind it, in a sample of thousands: 3c at 2e-8, 10c
 at 1e-1.</li>
 <li><b>The last acknowledgement</b> can be lost, and waits for the receiver's step; a few tenths of a percent.</li>
