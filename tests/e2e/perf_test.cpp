@@ -165,6 +165,16 @@ TEST(PerfListener, Once_EndsAfterOneClientAndReports) {
   EXPECT_EQ(number(listener.out(), "writes"), 3);
 }
 
+TEST(PerfListener, Once_CountsNoneWhoDoesNotSpeakTheProtocol) {
+  SdrCommand listener({"perf", "--listen", "127.0.0.1:0", "--once"});
+  const std::string at = listener.address();
+  TcpPeer::connect(at).send("GET / HTTP/1.1\r\n\r\n");
+  { const TcpPeer scanner = TcpPeer::connect(at); }
+  const Outcome client = run({"perf", at, "--size", "20KB", "--iters", "1"});
+  EXPECT_EQ(client.code, 0) << client.err;
+  EXPECT_EQ(listener.wait(), 0) << listener.err();
+}
+
 TEST(PerfListener, OnIpv6_Serves) {
   SdrCommand listener({"perf", "--listen", "[::1]:0", "--once"});
   const std::string at = listener.address();

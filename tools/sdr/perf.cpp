@@ -156,35 +156,26 @@ void print_served(const Json& report, bool json) {
   std::fflush(stdout);
 }
 
-// One client; its errors are for stderr, and not the end of the listener.
-int serve_one(TcpListener& listener, const PerfOptions& options, std::uint16_t base_port, bool quiet) {
+// One client; its errors are for stderr, and not the end of the listener. Nothing when nobody was there after all.
+std::optional<int> serve_one(TcpListener& listener, const PerfOptions& options, std::uint16_t base_port, bool quiet) {
   Result<TcpSocket> socket = listener.accept();
   if (!socket) return complain(kName, socket.error());
   Session session(std::move(socket).value());
   const Result<Json> served = serve(session, options, base_port);
   if (!served) {
     if (!quiet) complain(kName, served.error());
-    return kFailed;
+    return session.heard() ? std::optional(kFailed) : std::nullopt;
   }
   if (!quiet) print_served(*served, options.json);
   return kDone;
 }
 
 int run_server(const PerfOptions& options) {
-  const Result<SocketAddress> at = parse_endpoint(options.listen, true);
-  if (!at) return complain(kName, at.error());
-  Result<TcpListener> listener = TcpListener::open(*at);
+  Result<TcpListener> listener = open_listener(options.listen);
   if (!listener) return complain(kName, listener.error());
-  const std::uint16_t port = listener->local().port();
-  if (port == UINT16_MAX) {
-    return complain(kName, {ErrorCode::InvalidArgument, "port 65535 leaves none above it for the data"});
-  }
-  // On stderr: stdout has the reports.
-  fmt::print(stderr, "listening on {} (TCP {}; UDP {} for control, from {} on for data)\n",
-             listener->local().to_string(), port, port, port + 1);
   for (;;) {
-    const int code = serve_one(*listener, options, port, false);
-    if (options.once) return code;
+    const std::optional<int> code = serve_one(*listener, options, listener->local().port(), false);
+    if (options.once && code) return *code;
   }
 }
 
@@ -193,7 +184,8 @@ int run_self(const PerfOptions& options) {
   Result<TcpListener> listener = TcpListener::open(*parse_endpoint("127.0.0.1:0", true));
   if (!listener) return complain(kName, listener.error());
   const std::string at = listener->local().to_string();
-  Result<ChildProcess> child = ChildProcess::start([&] { return serve_one(*listener, options, 0, true); });
+  Result<ChildProcess> child =
+      ChildProcess::start([&] { return serve_one(*listener, options, 0, true).value_or(kFailed); });
   if (!child) return complain(kName, child.error());
   return run_client(options, at);
 }

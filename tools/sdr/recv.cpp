@@ -85,28 +85,19 @@ std::optional<Result<TcpSocket>> next_sender(TcpListener& listener, const Interr
 }
 
 int run_recv(const RecvOptions& options) {
-  const Result<SocketAddress> at = parse_endpoint(options.listen, true);
-  if (!at) return complain(kName, at.error());
   Result<FileStore> store = FileStore::open(options.into);
   if (!store) return complain(kName, store.error());
-  Result<TcpListener> listener = TcpListener::open(*at);
+  Result<TcpListener> listener = open_listener(options.listen);
   if (!listener) return complain(kName, listener.error());
   const Interrupt interrupt;
   std::signal(SIGXFSZ, SIG_IGN);  // a file larger than the limit is an error of that file, not the end of the program
-  const std::uint16_t port = listener->local().port();
-  if (port == UINT16_MAX) {
-    return complain(kName, {ErrorCode::InvalidArgument, "port 65535 leaves none above it for the data"});
-  }
-  // On stderr: stdout has the files that arrive.
-  fmt::print(stderr, "listening on {} (TCP {}; UDP {} for control, from {} on for data)\n",
-             listener->local().to_string(), port, port, port + 1);
   for (;;) {
     std::optional<Result<TcpSocket>> socket = next_sender(*listener, interrupt);
     if (!socket) return options.once ? complain(kName, {ErrorCode::System, "interrupted before anyone sent"}) : kDone;
     if (!*socket) return complain(kName, socket->error());
     Session session(std::move(*socket).value());
-    const int code = serve(session, options, *store, interrupt, port);
-    if (options.once || Interrupt::caught() != nullptr) return code;
+    const int code = serve(session, options, *store, interrupt, listener->local().port());
+    if ((options.once && session.heard()) || Interrupt::caught() != nullptr) return code;
   }
 }
 

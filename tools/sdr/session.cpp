@@ -105,6 +105,7 @@ Result<void> Session::check_header() {
     return protocol(fmt::format("{} does not speak the sdr session protocol", peer_name()));
   }
   if (bytes.size() < kHeader) return {};
+  heard_ = true;
   if (const std::uint32_t version = load(bytes.subspan(4, 2)); version != kSessionVersion) {
     send_error("");  // whose header has our version
     return Error{ErrorCode::Mismatch, fmt::format("{} speaks version {} of the session protocol, this sdr version {}",
@@ -137,6 +138,20 @@ Result<std::optional<Json>> Session::take_frame() {
                  fmt::format("{} says: {}", peer_name(), printable(error->get_ref<const std::string&>()))};
   }
   return std::optional<Json>(std::move(message));
+}
+
+Result<TcpListener> open_listener(const std::string& at) {
+  const Result<SocketAddress> address = parse_endpoint(at, true);
+  if (!address) return address.error();
+  Result<TcpListener> listener = TcpListener::open(*address);
+  if (!listener) return listener;
+  const std::uint16_t port = listener->local().port();
+  if (port == UINT16_MAX) {
+    return Error{ErrorCode::InvalidArgument, fmt::format("{} leaves no port above it for the data", at)};
+  }
+  fmt::print(stderr, "listening on {} (TCP {}; UDP {} for control, from {} on for data)\n",
+             listener->local().to_string(), port, port, port + 1);
+  return listener;
 }
 
 Result<std::uint64_t> get_number(const Json& message, std::string_view field) {

@@ -53,6 +53,9 @@ class Session {
   // Tells the peer why it ends. Best effort.
   void send_error(std::string_view message);
 
+  // Whether the peer has spoken this protocol, of whatever version: a scanner or a silent one is nobody's client.
+  [[nodiscard]] bool heard() const { return heard_; }
+
   [[nodiscard]] int fd() const { return socket_.fd(); }
   // The two ends, without ports in mind: the data takes the same addresses.
   [[nodiscard]] SocketAddress local() const { return socket_.local(); }
@@ -67,8 +70,12 @@ class Session {
 
   TcpSocket socket_;
   SocketAddress peer_;
+  bool heard_ = false;
   std::vector<std::byte> received_;
 };
+
+// Listens at "ADDR:PORT" and says so on stderr: stdout has what the subcommand reports.
+Result<TcpListener> open_listener(const std::string& at);
 
 // Fields of a peer's message: Protocol error that names the field when it is missing or not of that type.
 Result<std::uint64_t> get_number(const Json& message, std::string_view field);
