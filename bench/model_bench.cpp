@@ -17,11 +17,10 @@ namespace {
 
 using namespace sdr::model;
 using sdr::Bytes;
-using sdr::operator""_GiB;
-using sdr::operator""_KiB;
 
 constexpr int kSteps = 25;
-constexpr Bytes k2TiB = 2048_GiB;
+constexpr Bytes k32GiB{32ULL << 30};
+constexpr Bytes k2TiB = Bytes{2048ULL << 30};
 
 PathSpec path(double loss) {
   PathSpec spec;
@@ -68,8 +67,8 @@ void grid(benchmark::State& state, SchemeKind kind, Bytes largest) {
 
 void register_analytic(const char* point, SchemeKind kind, double loss) {
   const std::string name = std::string("32GiB/") + std::string(to_string(kind)) + "/" + point;
-  benchmark::RegisterBenchmark(("mean/" + name).c_str(), mean, kind, 32_GiB, loss)->Unit(benchmark::kMillisecond);
-  benchmark::RegisterBenchmark(("p999/" + name).c_str(), percentile, kind, 32_GiB, loss)->Unit(benchmark::kMillisecond);
+  benchmark::RegisterBenchmark(("mean/" + name).c_str(), mean, kind, k32GiB, loss)->Unit(benchmark::kMillisecond);
+  benchmark::RegisterBenchmark(("p999/" + name).c_str(), percentile, kind, k32GiB, loss)->Unit(benchmark::kMillisecond);
 }
 
 void register_grid(const char* largest_name, Bytes largest, SchemeKind kind) {
@@ -89,7 +88,7 @@ void register_all() {
   register_analytic("1e-2", SchemeKind::EcRs, 1e-2);
   register_analytic("5e-2", SchemeKind::EcRs, 5e-2);
   for (const SchemeKind kind : {SchemeKind::SrRto, SchemeKind::SrNack, SchemeKind::EcXor, SchemeKind::EcRs}) {
-    register_grid("32GiB", 32_GiB, kind);
+    register_grid("32GiB", k32GiB, kind);
     register_grid("2TiB", k2TiB, kind);
   }
 }

@@ -7,6 +7,7 @@
 #include <sdr/sdr_mr.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -103,7 +104,8 @@ int main(void) {
   struct sdr_context* context = sdr_context_create("udp:127.0.0.1", &device);
   must(context != NULL, "sdr_context_create");
   char* bytes = malloc(kBytes);
-  for (int i = 0; i < kBytes; ++i) bytes[i] = sender ? pattern(i) : '\0';
+  memset(bytes, 0, kBytes);
+  for (int i = 0; sender && i < kBytes; ++i) bytes[i] = pattern(i);
   struct sdr_mr* region = sdr_mr_reg(context, bytes, kBytes, SDR_ACCESS_REMOTE_WRITE);
   uint32_t lkey = 0;
   must(sdr_mr_lkey_get(region, &lkey) == SDR_SUCCESS, "sdr_mr_lkey_get");
