@@ -103,7 +103,7 @@ bool Outgoing::start_transfer(TimePoint now) {
   return true;
 }
 
-void Outgoing::refuse(std::deque<Write>::iterator refused, std::uint64_t capacity, TimePoint now) {
+void Outgoing::refuse(const std::deque<Write>::iterator& refused, std::uint64_t capacity, TimePoint now) {
   const Write& write = *refused;
   completions_.push_back({.handle = {write.number},
                           .length = write.data.size(),

@@ -87,7 +87,7 @@ class Outgoing {
   // Starts what may be started: the next transfer, the parity message of the last, messages to pass over.
   void start_transfers(TimePoint now);
   bool start_transfer(TimePoint now);
-  void refuse(std::deque<Write>::iterator refused, std::uint64_t capacity, TimePoint now);
+  void refuse(const std::deque<Write>::iterator& refused, std::uint64_t capacity, TimePoint now);
   [[nodiscard]] Choice choose();
   bool hand_out(const Choice& choice, const Timing& timing, TimePoint now);
   [[nodiscard]] bool sent(const Transfer& transfer) const;
