@@ -106,7 +106,7 @@ Series series_of(const std::string& name, const std::string& colour, const std::
     point.theory = theory(asked);
     if (place.draw || place.simulate) point.question = asked;
     point.simulate = place.simulate;
-    series.points.push_back(std::move(point));
+    series.points.push_back(point);
   }
   return series;
 }

@@ -52,7 +52,7 @@ Figure figure_9(const FigureOptions&) {
       point.theory = theory(question);
       if (i % 2 == 0 && j % 2 == 0) point.question = question;
       point.simulate = size <= 32_MiB && j % 4 == 0 && i >= 8 && i % 2 == 0 && loss <= 1.1e-2;
-      map.points.push_back(std::move(point));
+      map.points.push_back(point);
     }
   }
   const Range inside = range_of(map, [](double size, double loss) {

@@ -38,7 +38,7 @@ Result<std::string> read_trace(const std::string& file) {
       return refused(fmt::format("trace={}: line {} \"{}\" is not two whole numbers, ARRIVED LOST", file, number,
                                  std::string_view(line).substr(0, 80)));
     }
-    text += (text.empty() ? "" : ":") + arrived + ":" + lost;
+    text += fmt::format("{}{}:{}", text.empty() ? "" : ":", arrived, lost);
     if (text.size() > kLongestTrace) {
       return refused(
           fmt::format("trace={} is longer than {} characters in ARRIVED:LOST:... form", file, kLongestTrace));
