@@ -87,7 +87,7 @@ Result<Duration> rtt_of(const PlanOptions& options, const std::optional<LinkProf
 
 Result<Bytes> mtu_of(const PlanOptions& options) {
   if (options.mtu.empty()) return kDefaultMtu;
-  const Result<Bytes> mtu = parse_bytes(options.mtu);
+  Result<Bytes> mtu = parse_bytes(options.mtu);
   if (!mtu) return mtu.error();
   if (mtu->count >= 64 && mtu->count <= 65488 && mtu->count % 8 == 0) return mtu;
   return refused(fmt::format("mtu {} bytes is not a multiple of 8 from 64 to 65488", mtu->count));
