@@ -24,12 +24,12 @@ TEST(Figures, ASmallRun_LeavesDataPicturesAndAPage) {
   EXPECT_NE(command.out().find(out + "/index.html"), std::string::npos) << command.out();
   const std::string page = read_file(out + "/index.html");
   for (const std::string id : {"3b", "9", "11"}) {
-    const std::string stem = out + "/figure-" + id;
+    const std::string stem = std::string(out).append("/figure-").append(id);
     EXPECT_TRUE(read_file(stem + ".png").starts_with("\x89PNG\r\n\x1a\n")) << id;
     EXPECT_GT(read_file(stem + ".png").size(), 10000U) << id;
     EXPECT_NE(read_file(stem + ".svg").find("</svg>"), std::string::npos) << id;
     EXPECT_GT(read_file(stem + ".csv").size(), 500U) << id;
-    EXPECT_NE(page.find("Figure " + id + ":"), std::string::npos) << id;
+    EXPECT_NE(page.find(std::string("Figure ").append(id).append(":")), std::string::npos) << id;
     EXPECT_FALSE(std::filesystem::exists(stem + ".log")) << id;
   }
   EXPECT_FALSE(std::filesystem::exists(out + "/figure-3a.csv")) << "not asked for";
