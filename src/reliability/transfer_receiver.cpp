@@ -97,16 +97,20 @@ void TransferReceiver::take_report(Report& report) {
   if (report.complete) {
     report.base = report.from = report.horizon = tracker_.chunks();
   } else if (code_ == nullptr) {
-    list_missing(report, flushed_ ? tracker_.chunks() : settled_);
+    list_missing(report, report_end());
   } else if (flushed_) {
     list_needed(report);
   }
 }
 
 void TransferReceiver::reported(std::uint32_t horizon, TimePoint now) {
-  const std::uint32_t end = code_ == nullptr && !flushed_ ? settled_ : flushed_ ? tracker_.chunks() : 0;
-  report_from_ = horizon < end && !has_all() ? horizon : 0;
+  report_from_ = horizon < report_end() && !has_all() ? horizon : 0;
   if (report_from_ != 0) report_after(Duration::zero(), now);
+}
+
+std::uint32_t TransferReceiver::report_end() const {
+  if (flushed_) return tracker_.chunks();
+  return code_ == nullptr ? settled_ : 0;
 }
 
 void TransferReceiver::list_missing(Report& report, std::uint32_t horizon) {

@@ -73,6 +73,8 @@ class TransferReceiver {
  private:
   void postpone_fallback(TimePoint now, const ReceiverTiming& timing);
   void watch_gaps(TimePoint now, const ReceiverTiming& timing);
+  // Where there is no more to report: a coded transfer wants nothing before everything has been sent once.
+  [[nodiscard]] std::uint32_t report_end() const;
   void list_missing(Report& report, std::uint32_t horizon);
   void list_needed(Report& report);
 

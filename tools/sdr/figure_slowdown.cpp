@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 
 #include "model/completion_time.hpp"
 #include "sdr/figure_catalogue.hpp"
@@ -82,6 +83,17 @@ Statement step_statement(int timeouts, double loss, double stated) {
   return statement;
 }
 
+// The axes and a series for each, over all sizes at the paper's loss.
+void plot_over_size(Figure& figure, std::initializer_list<Contender> contenders) {
+  figure.x = size_axis(kLeastSize, kMostSize);
+  figure.y = slowdown_axis(false, 3);
+  figure.y.low = 0.8;
+  for (const Contender& who : contenders) {
+    figure.series.push_back(series_of(who.name, who.colour, size_places(kLeastSize, kMostSize),
+                                      [&](double size) { return over_size(who, size); }));
+  }
+}
+
 }  // namespace
 
 Figure figure_3a(const FigureOptions&) {
@@ -91,13 +103,7 @@ Figure figure_3a(const FigureOptions&) {
   figure.caption =
       "Small messages rarely lose anything, large ones hide the timeouts in their own length. In between "
       "selective repeat waits 3 RTT for one chunk.";
-  figure.x = size_axis(kLeastSize, kMostSize);
-  figure.y = slowdown_axis(false, 3);
-  figure.y.low = 0.8;
-  for (const Contender& who : {sr_rto(), ec_mds()}) {
-    figure.series.push_back(series_of(who.name, who.colour, size_places(kLeastSize, kMostSize),
-                                      [&](double size) { return over_size(who, size); }));
-  }
+  plot_over_size(figure, {sr_rto(), ec_mds()});
   const Point peak = peak_of(figure.series[0]);
   figure.statements.push_back({"SR RTO peaks at about", "2.4 to 2.6", Unit::Times, 2.4, 2.6, peak.theory,
                                "Most Writes of that size lose a chunk, and then wait 3 RTT for it."});
@@ -173,13 +179,7 @@ Figure figure_10a(const FigureOptions&) {
   figure.caption =
       "As 3a, with what a NACK of one RTT does for selective repeat, and XOR beside MDS parity: at this loss "
       "neither ever falls back, and one curve covers the other.";
-  figure.x = size_axis(kLeastSize, kMostSize);
-  figure.y = slowdown_axis(false, 3);
-  figure.y.low = 0.8;
-  for (const Contender& who : {sr_rto(), sr_nack(), ec_xor(), ec_mds()}) {
-    figure.series.push_back(series_of(who.name, who.colour, size_places(kLeastSize, kMostSize),
-                                      [&](double size) { return over_size(who, size); }));
-  }
+  plot_over_size(figure, {sr_rto(), sr_nack(), ec_xor(), ec_mds()});
   double least = 1e9;
   for (Bytes size = kLeastSize; size <= 1_GiB; size = size * 2) {
     least = std::min(least, theory(speedup_of(paper_path(kPaperLoss), size)));

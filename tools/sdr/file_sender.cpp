@@ -177,12 +177,13 @@ void FileSender::compare(SumPage page) {
       compared_ = std::move(*source);
     }
     const Ranges equal = equal_units(page, compared_->mapping.bytes());
-    return [this, equal, page] {
-      Ranges& held = held_[page.file];
-      for (const Range& r : equal) held.add(r);
-      if (page.unit == kUnits.back() || complete_.contains(page.file)) return;
-      Ranges& differs = differs_[page.file];
-      for (const Range& r : differing_units(page, equal, sources_[page.file].entry.size)) differs.add(r);
+    // Hashing is the worker's: the loop has packets to feed.
+    const Ranges differing =
+        page.unit == kUnits.back() ? Ranges() : differing_units(page, equal, sources_[page.file].entry.size);
+    return [this, equal, differing, file = page.file] {
+      for (const Range& r : equal) held_[file].add(r);
+      if (complete_.contains(file)) return;
+      for (const Range& r : differing) differs_[file].add(r);
     };
   });
 }
