@@ -270,10 +270,11 @@ TEST(CTransfer, Destroy_WithTrafficInFlight_IsSafe) {
   constexpr std::size_t kSize = 1 << 20;
   for (int round = 0; round < 6; ++round) {
     Loopback pair;
-    Memory out(pair.a.context, kSize), in(pair.b.context, kSize);
+    constexpr std::size_t kMessages = 4;  // each with memory of its own: their packets land at the same time
+    Memory out(pair.a.context, kSize), in(pair.b.context, kMessages * kSize);
     std::vector<sdr_recv_handle*> receives;
-    for (int i = 0; i < 4; ++i) receives.push_back(post(pair.b.qp, in.receive(0, kSize)));
-    for (int i = 0; i < 4; ++i) send(pair.a.qp, out.send(0, kSize));
+    for (std::size_t i = 0; i < kMessages; ++i) receives.push_back(post(pair.b.qp, in.receive(i * kSize, kSize)));
+    for (std::size_t i = 0; i < kMessages; ++i) send(pair.a.qp, out.send(0, kSize));
     const Bitmap bitmap(receives[0]);
     ASSERT_TRUE(eventually([&] { return bitmap.has(0); }));
     // What the QP that is gone sent from, or received into, is the program's again.
