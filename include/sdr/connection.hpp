@@ -27,6 +27,7 @@
 
 #include "sdr/device.hpp"
 #include "sdr/executor.hpp"
+#include "sdr/link_estimator.hpp"
 #include "sdr/queue_pair.hpp"
 #include "sdr/result.hpp"
 #include "sdr/units.hpp"
@@ -34,19 +35,25 @@
 namespace sdr {
 
 enum class Scheme : std::uint8_t {
-  SrRto = 1,   // selective repeat, a timeout of rto_factor * RTT a chunk
-  SrNack = 2,  // selective repeat, the receiver names what is missing
-  EcXor = 3,   // erasure coding with XOR parity, selective repeat as fallback
-  EcRs = 4,    // erasure coding with Reed-Solomon parity, selective repeat as fallback
+  SrRto = 1,     // selective repeat, a timeout of rto_factor * RTT a chunk
+  SrNack = 2,    // selective repeat, the receiver names what is missing
+  EcXor = 3,     // erasure coding with XOR parity, selective repeat as fallback
+  EcRs = 4,      // erasure coding with Reed-Solomon parity, selective repeat as fallback
+  Adaptive = 5,  // selective repeat, and parity for the last round trip of a Write, made for the loss that was seen
 };
-// "sr-rto", "sr-nack", "ec-xor", "ec-rs". The error lists them.
+// "sr-rto", "sr-nack", "ec-xor", "ec-rs", "adaptive". The error lists them.
 Result<Scheme> parse_scheme(std::string_view name);
 std::string_view to_string(Scheme scheme);
 
 struct ConnectionOptions {
-  Scheme scheme = Scheme::SrNack;
-  int data_chunks = 32;         // k of the erasure codes
+  Scheme scheme = Scheme::Adaptive;
+  int data_chunks = 32;         // k of the erasure codes; the adaptive scheme chooses its own
   int parity_chunks = 8;        // m
+  double repair_target = 1e-5;  // adaptive: chance of a second round trip that the parity leaves, above 0 and below 1
+  // Adaptive: parity chunks per data chunk of the tail at most, 0 to 1 (a quarter while other Writes wait). 8 chunks
+  // always may be, and with 1 whatever takes less than a 256th of the RTT.
+  double max_overhead = 1.0;
+  std::shared_ptr<LinkEstimator> link;  // shared with other connections to this peer; null: its own
   QueuePairOptions queue_pair;  // mtu, chunk, rate, slots ...; max_message is the largest single transfer of a Write
   double rto_factor = 3.0;      // SR RTO: timeout in RTTs (the paper evaluates 3)
   double reorder_tolerance = 1.0 / 16;  // how long a gap may be reordering, in RTTs
@@ -141,6 +148,8 @@ class Connection {
   // Why the connection has failed, if it has.
   [[nodiscard]] const std::optional<Error>& failure() const;
   [[nodiscard]] ConnectionStatistics statistics() const;
+  // What has been learned of the path towards the peer.
+  [[nodiscard]] LinkEstimate link() const;
   [[nodiscard]] const QueuePairGeometry& geometry() const;
   [[nodiscard]] std::string peer_name() const;
   [[nodiscard]] bool local_path() const;

@@ -36,8 +36,9 @@ Result<std::vector<TrialResult>> run_all(const WriteTrial& trial, const TrialPla
   std::atomic<std::uint64_t> next{0};
   std::mutex mutex;
   std::optional<Error> error;
+  const auto stopped = [&] { return plan.stop != nullptr && *plan.stop; };
   const auto work = [&] {
-    for (;;) {
+    while (!stopped()) {
       const std::uint64_t n = next.fetch_add(1, std::memory_order_relaxed);
       if (n >= plan.runs) return;
       Result<TrialResult> result = run(trial, n);
@@ -55,6 +56,7 @@ Result<std::vector<TrialResult>> run_all(const WriteTrial& trial, const TrialPla
   work();
   for (std::thread& thread : others) thread.join();
   if (error) return *error;
+  if (stopped()) return Error{ErrorCode::Closed, fmt::format("stopped before all of {} runs were done", plan.runs)};
   return results;
 }
 

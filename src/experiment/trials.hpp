@@ -4,6 +4,7 @@
 // Threads: called from one; uses as many as it is told, the calling one among them.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct TrialPlan {
 
   std::uint64_t runs = 1;
   unsigned threads = 1;
+  // Set by another thread: no further run is begun, and the result is the error Closed.
+  const std::atomic<bool>* stop = nullptr;
 };
 
 // For a program that is there for many runs: memory that one run gives back serves the next. Otherwise the page faults

@@ -37,8 +37,10 @@ class Run {
 
   Result<void> meet(std::span<std::byte> memory) {
     const bool met = pair_.get_ready(kLongestMeeting);
-    const Result<ReceiveHandle> posted = pair_.b().post_receive(memory);
-    if (!posted) return posted.error();
+    for (std::uint32_t n = 0; n <= trial_.warm_writes; ++n) {
+      const Result<ReceiveHandle> posted = pair_.b().post_receive(memory);
+      if (!posted) return posted.error();
+    }
     if (met && pair_.get_quiet(kLongestMeeting)) return {};
     return Error{ErrorCode::PeerUnreachable,
                  fmt::format("the two ends did not meet over \"{}\"", simulation::to_string(trial_.link))};
@@ -78,11 +80,11 @@ class Run {
     result.packets_received = receiver.packets_received - receiver_before.packets_received;
     result.duplicate_packets = receiver.duplicate_packets - receiver_before.duplicate_packets;
     result.late_packets = receiver.late_packets - receiver_before.late_packets;
-    result.chunks_sent = sender.chunks_sent;
-    result.chunks_retransmitted = sender.chunks_retransmitted;
-    result.parity_chunks_sent = sender.parity_chunks_sent;
-    result.chunks_recovered = receiver.chunks_recovered;
-    result.fallbacks = receiver.fallbacks;
+    result.chunks_sent = sender.chunks_sent - sender_before.chunks_sent;
+    result.chunks_retransmitted = sender.chunks_retransmitted - sender_before.chunks_retransmitted;
+    result.parity_chunks_sent = sender.parity_chunks_sent - sender_before.parity_chunks_sent;
+    result.chunks_recovered = receiver.chunks_recovered - receiver_before.chunks_recovered;
+    result.fallbacks = receiver.fallbacks - receiver_before.fallbacks;
     result.controls_sent = sender.controls_sent - sender_before.controls_sent;
     result.controls_answered = receiver.controls_sent - receiver_before.controls_sent;
   }
@@ -137,6 +139,11 @@ Result<void> check(const WriteTrial& trial) {
   if (trial.size.count < 1 || trial.size > WriteTrial::kLargest)
     return refuse(fmt::format("size {} is not from 1 B to {}", trial.size.count, to_string(WriteTrial::kLargest)));
   if (trial.step < Duration::zero()) return refuse(fmt::format("step {} is below 0", to_string(trial.step)));
+  if (!(trial.loss_factor >= 0))
+    return refuse(fmt::format("a loss {} times the true one is no belief", trial.loss_factor));
+  if (trial.warm_writes > WriteTrial::kMostWarmWrites)
+    return refuse(fmt::format("{} Writes before the measured one are more than {}", trial.warm_writes,
+                              WriteTrial::kMostWarmWrites));
   return {};
 }
 
@@ -148,6 +155,11 @@ Result<TrialResult> run(const WriteTrial& trial, std::uint64_t number, Timeline*
   link.seed = simulation::CounterRandom(trial.seed, 0)(number);
   ConnectionOptions options = trial.connection;
   options.queue_pair.rate = pace_of(trial);
+  if (trial.known_loss) {
+    options.link = std::make_shared<LinkEstimator>();
+    const auto wire = static_cast<std::uint32_t>(options.queue_pair.mtu.count + trial.packet_overhead);
+    options.link->restore(std::min(1.0, link.loss_of(wire) * trial.loss_factor), link.burst);
+  }
   options.queue_pair.initial_rtt = std::max(Duration(link.rtt), Duration(std::chrono::milliseconds(1)));
 
   VirtualPair pair({.link = without_losses(link), .carry_payload = false, .packet_overhead = trial.packet_overhead});
@@ -156,9 +168,15 @@ Result<TrialResult> run(const WriteTrial& trial, std::uint64_t number, Timeline*
   const std::span<std::byte> bytes = memory->bytes().first(trial.size.count);
   Run run(pair, trial);
   if (Result<void> met = run.meet(bytes); !met) return met.error();
+  for (std::uint32_t n = 0; n < trial.warm_writes; ++n) {
+    simulation::LinkSpec before = link;
+    before.seed = simulation::CounterRandom(link.seed, 1)(n);
+    const Result<TrialResult> warm = run.write(bytes, before);
+    if (!warm || warm->error) return warm;
+  }
   if (timeline != nullptr) {
     const QueuePairOptions& qp = options.queue_pair;
-    const bool coded = options.scheme == Scheme::EcXor || options.scheme == Scheme::EcRs;
+    const bool coded = options.scheme != Scheme::SrRto && options.scheme != Scheme::SrNack;
     timeline->watch(pair.network(),
                     {.layout = {qp.message_id_bits, qp.packet_offset_bits, qp.user_bits},
                      .slots = qp.slots,

@@ -9,6 +9,8 @@
 // Time: both ends are driven in steps; a completion may be seen up to two steps late. The step is 256 packets of the
 // rate, at most a thousandth of the RTT.
 //
+// What the connection has learned from the Writes before it is part of a trial, if it has any (warm_writes).
+//
 // Run n of a trial draws from a seed of its own, a function of (seed, n): a result depends on the trial and n, not on
 // the thread or the order. Threads: any number of runs beside one another.
 #pragma once
@@ -32,6 +34,10 @@ struct WriteTrial {
   Bytes size = 128_MiB;
   std::uint64_t seed = 1;  // in the place of the link's
   Duration step{0};        // zero: as above
+  bool known_loss = false;  // the ends start with the link's true loss and burst (LinkEstimator::restore), and
+  double loss_factor = 1;   // with the loss this many times the true one, at most 1: a wrong belief
+  std::uint32_t warm_writes = 0;  // Writes of the same size before the measured one, with losses of their own
+  static constexpr std::uint32_t kMostWarmWrites = 1000;
   std::uint16_t packet_overhead = 44;
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/adaptive_tail.hpp"
 #include "model/erasure_code.hpp"
 
 namespace sdr::model {
@@ -65,7 +66,9 @@ std::shared_ptr<const LossDepths> depths_of(const Transfer& transfer) {
 Result<CompletionTime> CompletionTime::of(const Transfer& transfer, const SchemeSpec& scheme) {
   if (Result<void> checked = check(scheme); !checked) return checked.error();
   CompletionTime time(transfer.rtt());
-  if (scheme.coded()) {
+  if (scheme.kind == SchemeKind::Adaptive) {
+    time.add_layers(transfer, scheme);
+  } else if (scheme.coded()) {
     time.add_fallbacks(transfer, scheme);
   } else {
     time.parts_.push_back(
@@ -93,6 +96,36 @@ void CompletionTime::add_fallbacks(const Transfer& transfer, const SchemeSpec& s
     add(part.chance * (1 - failure.last), chunks);
     add(part.chance * failure.last, chunks + message.last_k);
   }
+}
+
+// Every part is certain: a delay, and nothing left to repeat.
+void CompletionTime::add_layers(const Transfer& transfer, const SchemeSpec& scheme) {
+  const AdaptiveTail tail(transfer, scheme);
+  const double p = transfer.loss().p();
+  const SelectiveRepeat nothing(0, transfer.injection(), scheme.period(transfer), depths_of(transfer));
+  const auto add = [&](double chance, double chunks, double rtts) {
+    if (chance > kNegligible)
+      parts_.push_back({chance, chunks * transfer.injection() + rtts * transfer.rtt(), nothing});
+  };
+  const double data = static_cast<double>(tail.head) / (1 - p) + static_cast<double>(tail.tail);
+  const double all = data + static_cast<double>(tail.parity_chunks());
+  // Without a repair that is lost in the last round trip the parity decides, else the covers behind it.
+  const double uncovered = std::pow(1 - p, tail.exposed_repairs);
+  const std::vector<double> done = tail.done_by_layer(transfer.loss());
+  double before = 0;
+  for (std::size_t j = 0; j < done.size(); ++j) {
+    add((done[j] - before) * uncovered, data + static_cast<double>(j) * tail.plan.submessages, 0);
+    before = done[j];
+  }
+  double covered = uncovered;
+  for (std::uint32_t pass = 1; pass <= tail.copies; ++pass) {
+    const double by = std::pow(1 - std::pow(p, pass + 1), tail.exposed_repairs);
+    add((by - covered) * done.back(), all + pass * tail.exposed_repairs, 0);
+    covered = by;
+  }
+  fallback_ = std::max(0.0, 1 - covered * done.back());
+  add(fallback_, all + tail.copies * tail.exposed_repairs, 1 + kSettleRtts);
+  if (parts_.empty()) add(1, data, 0);
 }
 
 double CompletionTime::survival(double seconds) const {

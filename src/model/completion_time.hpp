@@ -7,6 +7,10 @@
 //                      F = 0: (M + ceil(M/R)) T_inj + RTT
 //                      F > 0: (M + ceil(M/R)) T_inj + RTT + beta RTT + T_SR(F k)
 //
+//   adaptive           layer j of the tail's parity is the one that completes it (adaptive_tail.hpp):
+//                      (M / (1 - p) + j L) T_inj + RTT, and behind all parity as many passes of covers as it takes
+//                      none suffices: all of it, and a round trip more
+//
 // The receiver starts FTO = (M + ceil(M/R)) T_inj + beta RTT with the first chunk, half an RTT after the sender began;
 // its NACK is half an RTT on the way back: one RTT more. T_SR has the RTT of the last acknowledgement in it.
 //
@@ -54,6 +58,7 @@ class CompletionTime {
 
   explicit CompletionTime(double rtt) : rtt_(rtt) {}
   void add_fallbacks(const Transfer& transfer, const SchemeSpec& scheme);
+  void add_layers(const Transfer& transfer, const SchemeSpec& scheme);
   [[nodiscard]] double survival(double seconds) const;
   [[nodiscard]] double quantile(double share) const;
 

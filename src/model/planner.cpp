@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "model/adaptive_tail.hpp"
 #include "model/erasure_code.hpp"
 
 namespace sdr::model {
@@ -205,6 +206,19 @@ Result<PlannedScheme> assess(const PathSpec& path, Bytes message, const Transfer
     planned.holds_to = holds_to(path, message, as_run);
     planned.encode = encode_speed(scheme);
     if (planned.encode.limited()) planned.cores = path.rate.bits_per_second / planned.encode.bits_per_second;
+  } else if (scheme.kind == SchemeKind::Adaptive) {
+    const AdaptiveTail tail(transfer, scheme);
+    planned.parity = share_of(transfer, static_cast<double>(tail.parity_chunks()));
+    planned.repairs =
+        share_of(transfer, static_cast<double>(tail.head) * p / (1 - p) + tail.copies * tail.exposed_repairs);
+    planned.within_budget = planned.overhead() <= budget + kBudgetSlack;
+    if (tail.plan.parity_each > 0) {
+      planned.encode = encode_speed({.kind = SchemeKind::EcRs,
+                                     .data_chunks = static_cast<unsigned>(tail.longest),
+                                     .parity_chunks = tail.plan.parity_each});
+      const double coded = share_of(transfer, static_cast<double>(tail.tail));
+      if (planned.encode.limited()) planned.cores = path.rate.bits_per_second * coded / planned.encode.bits_per_second;
+    }
   } else {
     planned.repairs = p / (1 - p);
   }
@@ -240,11 +254,14 @@ std::size_t choose(const std::vector<PlannedScheme>& schemes) {
   for (std::size_t i = 0; i < schemes.size(); ++i) {
     if (schemes[i].within_budget) places.push_back(i);
   }
-  std::stable_partition(places.begin(), places.end(),
-                        [&](std::size_t i) { return schemes[i].scheme.kind == SchemeKind::SrNack; });
+  const auto rank = [&](std::size_t i) {
+    const SchemeKind kind = schemes[i].scheme.kind;
+    return kind == SchemeKind::SrNack ? 0 : kind == SchemeKind::Adaptive ? 1 : 2;
+  };
+  std::stable_sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); });
   keep_least(places, kSame, [&](std::size_t i) { return to_seconds(schemes[i].time.p999); });
   keep_least(places, kSame, [&](std::size_t i) { return to_seconds(schemes[i].time.mean); });
-  keep_least(places, 0, [&](std::size_t i) { return schemes[i].overhead(); });
+  keep_least(places, 0, [&](std::size_t i) { return std::floor(schemes[i].overhead() / kSame); });
   return places.front();
 }
 
@@ -272,6 +289,7 @@ Result<Plan> plan(const PathSpec& path, Bytes message, double budget, const Enco
     if (!tuned) continue;
     if (Result<void> added = add(*tuned, true); !added) return added.error();
   }
+  if (Result<void> added = add({.kind = SchemeKind::Adaptive}, false); !added) return added.error();
   plan.best = choose(plan.schemes);
   return plan;
 }

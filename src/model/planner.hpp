@@ -49,7 +49,7 @@ struct Plan {
   Transfer transfer;
   Bandwidth rate;
   double budget = 0;
-  std::vector<PlannedScheme> schemes;  // sr-rto, sr-nack, then ec-xor and ec-rs, each (32, 8) and tuned
+  std::vector<PlannedScheme> schemes;  // sr-rto, sr-nack, ec-xor and ec-rs, each (32, 8) and tuned, then adaptive
   std::vector<SchemeKind> untunable;   // coded schemes of which no k:m keeps to the budget
   std::size_t best = 0;                // of schemes
 };
@@ -67,7 +67,8 @@ Result<Plan> plan(const PathSpec& path, Bytes message, double budget, const Enco
 // The tuned shape; nothing when none keeps to the budget.
 std::optional<SchemeSpec> tune(SchemeKind code, const Transfer& transfer, double budget);
 
-// The best of those within their budget: least p99.9, then mean, then overhead, then sr-nack before all others. At
+// The best of those within their budget: least p99.9, then mean, then overhead in whole percent, then sr-nack before
+// adaptive before all others. At
 // least one must be within its budget.
 std::size_t choose(const std::vector<PlannedScheme>& schemes);
 

@@ -77,7 +77,8 @@ Sampler::Sampler(const Transfer& transfer, const SchemeSpec& scheme, Sender send
       message_(transfer.chunks(), scheme.coded() ? scheme : SchemeSpec()),
       failure_(message_, scheme.coded() ? scheme : SchemeSpec(),
                transfer.loss().independent() ? transfer.loss() : ChunkLoss()),
-      log_loss_(std::log(transfer.loss().p())) {}
+      log_loss_(std::log(transfer.loss().p())),
+      tail_(transfer, scheme) {}
 
 Result<Sampler> Sampler::create(const Transfer& transfer, const SchemeSpec& scheme, Sender sender) {
   if (Result<void> checked = check(scheme); !checked) return checked.error();
@@ -85,6 +86,7 @@ Result<Sampler> Sampler::create(const Transfer& transfer, const SchemeSpec& sche
 }
 
 double Sampler::operator()(Draws& draws) const {
+  if (scheme_.kind == SchemeKind::Adaptive) return adaptive(draws);
   if (!scheme_.coded()) return repeated(transfer_.chunks(), draws) + transfer_.rtt();
   const double injected = static_cast<double>(message_.chunks + message_.parity_chunks()) * transfer_.injection();
   const std::uint64_t again = undecodable(draws);
@@ -128,6 +130,48 @@ double Sampler::repeated_in_runs(std::uint64_t chunks, Draws& draws) const {
     lost = lost_again(lost, transfer_.loss(), draws);
   }
   return latest;
+}
+
+double Sampler::adaptive(Draws& draws) const {
+  const double p = transfer_.loss().p();
+  std::uint64_t chunks = transfer_.chunks();
+  for (std::uint64_t lost = tail_.head; p > 0 && lost > 0; chunks += lost) lost = draws.successes(lost, p);
+  // Repairs of the last round trip: all of them go once more in every pass, until each has arrived once.
+  const std::uint64_t exposed = draws.successes(std::min(tail_.head, tail_.tail), p);
+  std::uint32_t passes = 0;
+  for (std::uint64_t lost = draws.successes(exposed, p); lost > 0; lost = draws.successes(lost, p)) ++passes;
+  const std::uint32_t layers = layers_needed(draws);
+  const bool again = layers > tail_.plan.parity_each || passes > tail_.copies;
+  const std::uint32_t sent_layers = passes > 0 ? tail_.plan.parity_each : std::min(layers, tail_.plan.parity_each);
+  chunks += std::uint64_t{sent_layers} * tail_.plan.submessages + std::min(passes, tail_.copies) * exposed;
+  const double rtts = 1 + (again ? 1 + kSettleRtts : 0);
+  return static_cast<double>(chunks) * transfer_.injection() + rtts * transfer_.rtt();
+}
+
+std::uint32_t Sampler::layers_needed(Draws& draws) const {
+  if (transfer_.loss().p() <= 0 || tail_.tail == 0) return 0;
+  const std::uint64_t submessages = std::max<std::uint32_t>(tail_.plan.submessages, 1);
+  std::vector<std::uint64_t> lost;  // by submessage, data before parity
+  for (const Stretch& run : lost_stretches(tail_.tail + tail_.parity_chunks(), transfer_.loss(), draws)) {
+    for (std::uint64_t at = run.begin; at < run.end; ++at) {
+      const std::uint64_t shard = at < tail_.tail ? 0 : 1 + (at - tail_.tail) / submessages;
+      const std::uint64_t place = at < tail_.tail ? at : at - tail_.tail;
+      lost.push_back(place % submessages * kShards + shard);
+    }
+  }
+  std::sort(lost.begin(), lost.end());
+  std::uint32_t most = 0;
+  for (std::size_t i = 0; i < lost.size();) {
+    const std::uint64_t submessage = lost[i] / kShards;
+    std::uint32_t needed = 0;
+    for (; i < lost.size() && lost[i] / kShards == submessage; ++i) {
+      // A parity chunk beyond those that are needed so far is not missed.
+      const std::uint64_t shard = lost[i] % kShards;
+      if (shard == 0 || shard <= needed) ++needed;
+    }
+    most = std::max(most, needed);
+  }
+  return most;
 }
 
 std::uint64_t Sampler::undecodable(Draws& draws) const {

@@ -9,6 +9,7 @@
 //                                          and so on: as many draws as there are runs of losses
 //   erasure coding                         losses one by one, counted by submessage (independent: while kCountedLosses
 //                                          are expected; beyond, the number of failed submessages is drawn at once)
+//   adaptive                               the runs of losses in the tail and its parity, in the order of the wire
 //   Sender::Serialised                     runs of losses against a queue of expired chunks (serialised_sender.hpp)
 //
 // Immutable; any thread, each with its own Draws. Source: paper sections 4.2, 5.2.
@@ -16,6 +17,7 @@
 
 #include <cstdint>
 
+#include "model/adaptive_tail.hpp"
 #include "model/draws.hpp"
 #include "model/erasure_code.hpp"
 #include "model/scheme.hpp"
@@ -49,6 +51,9 @@ class Sampler {
   double repeated_in_runs(std::uint64_t chunks, Draws& draws) const;
   std::uint64_t undecodable_independent(Draws& draws) const;
   std::uint64_t undecodable_in_runs(Draws& draws) const;
+  double adaptive(Draws& draws) const;
+  // Parity chunks of each submessage that are needed until all decode; more than there are when they do not suffice.
+  std::uint32_t layers_needed(Draws& draws) const;
 
   Transfer transfer_;
   SchemeSpec scheme_;
@@ -56,6 +61,7 @@ class Sampler {
   CodedMessage message_;
   SubmessageFailure failure_;  // only used where losses are too many to be counted
   double log_loss_;
+  AdaptiveTail tail_;
 };
 
 }  // namespace sdr::model

@@ -57,7 +57,7 @@ Samples draw_samples(const SampleOptions& options, const std::function<double(Dr
   const auto work = [&] {
     while (true) {
       const std::size_t begin = next.fetch_add(kBlock, std::memory_order_relaxed);
-      if (begin >= options.count) return;
+      if (begin >= options.count || (options.stop != nullptr && *options.stop)) return;
       for (std::size_t n = begin; n < std::min(begin + kBlock, options.count); ++n) {
         Draws draws(options.seed, n);
         result.times[n] = to_duration(draw_one(draws));

@@ -5,6 +5,7 @@
 // Source: paper section 5.2 (1000 samples of the stochastic model).
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -20,6 +21,8 @@ struct SampleOptions {
   std::uint64_t seed = 1;
   unsigned threads = 1;
   Sender sender = Sender::Paper;
+  // Set by another thread: nothing more is drawn, and what was is of no use. For a caller that is interrupted.
+  const std::atomic<bool>* stop = nullptr;
 };
 
 // InvalidArgument names the field, the value and the range.

@@ -41,6 +41,8 @@ std::string_view to_string(SchemeKind kind) {
       return "ec-xor";
     case SchemeKind::EcRs:
       return "ec-rs";
+    case SchemeKind::Adaptive:
+      return "adaptive";
   }
   return "unknown";
 }
@@ -51,6 +53,12 @@ Result<void> check(const SchemeSpec& scheme) {
   }
   if (!(scheme.fallback_beta >= 0 && scheme.fallback_beta <= 100)) {
     return refused(fmt::format("beta {} RTTs is not from 0 to 100", scheme.fallback_beta));
+  }
+  if (!(scheme.repair_target > 0 && scheme.repair_target < 1)) {
+    return refused(fmt::format("repair target {} is not above 0 and below 1", scheme.repair_target));
+  }
+  if (!(scheme.max_overhead >= 0 && scheme.max_overhead <= 1)) {
+    return refused(fmt::format("overhead {} is not from 0 to 1", scheme.max_overhead));
   }
   return scheme.coded() ? check_shape(scheme) : Result<void>{};
 }

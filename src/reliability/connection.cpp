@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "reliability/control_message.hpp"
+#include "reliability/delivery_rate.hpp"
 #include "reliability/incoming.hpp"
 #include "reliability/loss_count.hpp"
 #include "reliability/outgoing.hpp"
@@ -55,11 +56,12 @@ class Connection::Impl {
         queue_pair_(std::move(queue_pair)),
         code_(std::move(code)),
         executor_(executor ? std::move(executor) : std::make_shared<InlineExecutor>()),
+        link_(options.link ? options.link : std::make_shared<LinkEstimator>()),
         timing_{.rtt = reliability::RttEstimator(options.queue_pair.initial_rtt),
                 .rto_factor = options.rto_factor,
                 .tolerance_share = options.reorder_tolerance},
         shape_(make_shape()),
-        outgoing_(shape_, *queue_pair_, *executor_),
+        outgoing_(shape_, *queue_pair_, *executor_, *link_),
         incoming_(shape_, *queue_pair_, *executor_, options.posted_ahead),
         control_(queue_pair_->max_control()) {}
 
@@ -138,6 +140,7 @@ class Connection::Impl {
   std::unique_ptr<QueuePair> queue_pair_;
   std::optional<coding::ErasureCode> code_;
   std::shared_ptr<Executor> executor_;
+  std::shared_ptr<LinkEstimator> link_;
   reliability::Timing timing_;
   TransferShape shape_;
   reliability::Outgoing outgoing_;
@@ -176,6 +179,8 @@ class Connection::Impl {
     shape.chunk_bytes = geometry.chunk_bytes;
     shape.packets_per_chunk = geometry.packets_per_chunk;
     shape.carries_payload = queue_pair_->carries_payload();
+    shape.repair_target = options_.repair_target;
+    shape.max_overhead = options_.max_overhead;
     std::uint64_t chunks = geometry.max_message / geometry.chunk_bytes;
     // The parity of a transfer must fit one message, too.
     if (code_) chunks = std::min<std::uint64_t>(chunks, chunks / code_->shape().m * code_->shape().k);
@@ -218,11 +223,20 @@ class Connection::Impl {
       newest_echo_ = reports.header.echo_newest;
       timing_.rtt.sample(Duration(static_cast<std::int64_t>(stamp - echoed)), reports.header.echo_held == 0);
     }
-    losses_.landed(reports.header.echo_newest, reports.header.packets_landed);
+    learn(reports.header);
     watch_.note_landed(reports.header.packets_landed, reports.header.echo_newest);
     if (Result<void> taken = outgoing_.handle(reports.header); !taken) return fail(taken.error(), now);
     while (reports.next(report_))
       if (Result<void> taken = outgoing_.handle(report_, reports.header.echo); !taken) return fail(taken.error(), now);
+  }
+
+  void learn(const reliability::ReportsHeader& header) {
+    if (timing_.rtt.measured()) link_->saw_rtt(timing_.rtt.min(), timing_.rtt.smoothed(), timing_.rtt.variance());
+    losses_.landed(header.echo_newest, header.packets_landed);
+    if (const auto sample = losses_.take_sample()) link_->saw_packets(sample->sent, sample->lost, sample->exact);
+    delivery_.landed(header.echo_newest, header.packets_landed, timing_.rtt.smoothed());
+    if (const auto packets_a_second = delivery_.take())
+      link_->saw_delivery({*packets_a_second * 8 * queue_pair_->geometry().mtu});
   }
 
   // Feeds and injects until pace, window or the transport say stop, or there is nothing to send.
@@ -266,7 +280,10 @@ class Connection::Impl {
     drain([&](ByteWriter& writer) { return incoming_.poll_reports(writer, timing_, now); });
     drain([&](ByteWriter& writer) {
       if (!outgoing_.poll_offers(writer, timing_, watch_.silence(now), now)) return false;
-      losses_.offered(reliability::to_stamp(now), queue_pair_->counters().packets_sent);
+      const std::uint64_t sent = queue_pair_->counters().packets_sent;
+      if (sent != packets_offered_) data_at_ = now;
+      packets_offered_ = sent;
+      losses_.offered(reliability::to_stamp(now), sent, now - data_at_ >= timing_.tolerance());
       return true;
     });
     while (const auto ping = watch_.poll(waiting(), now)) {
@@ -324,6 +341,9 @@ class Connection::Impl {
   bool connected_ = false;
   bool was_waiting_ = false;
   reliability::LossCount losses_;
+  reliability::DeliveryRate delivery_;
+  std::uint64_t packets_offered_ = 0;     // packets sent when the last offers went out
+  TimePoint data_at_ = TimePoint::min();  // the last offers with packets between them and those before
   std::uint64_t signs_of_life_ = 0;
   reliability::Stamp newest_echo_ = 0;
   TimePoint expected_ = kNever;  // when progress() asked to be called
@@ -347,16 +367,21 @@ Result<std::unique_ptr<Connection>> Connection::create(DevicePtr device, const C
   if (options.peer_timeout <= Duration::zero()) return invalid("the peer timeout must be longer than 0");
   if (options.max_outstanding == 0) return invalid("max_outstanding must be at least 1");
   std::optional<coding::ErasureCode> code;
-  if (SchemeRules{options.scheme}.coded()) {
+  if (!(options.repair_target > 0 && options.repair_target < 1))
+    return invalid(fmt::format("a repair target of {} is not above 0 and below 1", options.repair_target));
+  if (!(options.max_overhead >= 0 && options.max_overhead <= 1))
+    return invalid(fmt::format("an overhead of {} is not from 0 to 1", options.max_overhead));
+  const SchemeRules rules{options.scheme};
+  if (rules.coded() && options.queue_pair.slots < 4)
+    return invalid(
+        fmt::format("{} message slots are too few for a coded scheme, which needs two a transfer: at least 4",
+                    options.queue_pair.slots));
+  if (rules.coded() && !rules.adaptive()) {
     const Result<coding::CodeShape> shape = code_shape(options);
     if (!shape) return shape.error();
     Result<coding::ErasureCode> created = coding::ErasureCode::create(*shape);
     if (!created) return created.error();
     code = std::move(created).value();
-    if (options.queue_pair.slots < 4)
-      return invalid(
-          fmt::format("{} message slots are too few for a coded scheme, which needs two a transfer: at least 4",
-                      options.queue_pair.slots));
   }
   Result<std::unique_ptr<QueuePair>> queue_pair = QueuePair::create(std::move(device), options.queue_pair);
   if (!queue_pair) return queue_pair.error();
@@ -413,6 +438,9 @@ std::uint64_t Connection::bytes_landed() const {
 }
 const std::optional<Error>& Connection::failure() const {
   return impl_->failure_;
+}
+LinkEstimate Connection::link() const {
+  return impl_->link_->estimate();
 }
 ConnectionStatistics Connection::statistics() const {
   return impl_->statistics();

@@ -9,8 +9,11 @@ enum class Kind : std::uint8_t { Ping = 1, Pong = 2, Offers = 3, Reports = 4 };
 constexpr std::uint8_t kFullSize = 1;  // flag of Ping and Pong
 constexpr std::uint8_t kAllSent = 1;   // flags of an offer
 constexpr std::uint8_t kImmediate = 2;
+constexpr std::uint8_t kTailCode = 4;
 constexpr std::uint8_t kComplete = 1;  // flag of a report
 constexpr std::size_t kOfferBytes = 8 * 4 + 1 + 4;
+constexpr std::size_t kTailCodeBytes = 4 + 4 + 2;
+constexpr std::size_t kLossBytes = 4 + 4;  // of a complete report
 constexpr std::size_t kReportFixedBytes = 8 + 1 + 4 * 3 + 2;
 
 void head(ByteWriter& writer, Kind kind) {
@@ -68,6 +71,14 @@ std::optional<Offer> OffersReader::next() {
   const std::uint32_t immediate = records_.u32();
   offer.all_sent = (flags & kAllSent) != 0;
   if ((flags & kImmediate) != 0) offer.immediate = immediate;
+  if ((flags & kTailCode) != 0) {
+    TailCode code;
+    code.first = records_.u32();
+    code.submessages = records_.u32();
+    code.parity_each = records_.u16();
+    if (!records_.ok()) return std::nullopt;
+    offer.code = code;
+  }
   return offer;
 }
 
@@ -80,6 +91,8 @@ bool ReportsReader::next(Report& report) {
   report.horizon = records_.u32();
   if (report.from < report.base) return false;
   const std::uint16_t ranges = records_.u16();
+  report.lost = report.complete ? records_.u32() : 0;
+  report.runs = report.complete ? records_.u32() : 0;
   report.missing.clear();
   std::uint64_t at = report.from;
   for (std::uint16_t i = 0; i < ranges; ++i) {
@@ -124,20 +137,27 @@ void write(ByteWriter& writer, const ReportsHeader& header) {
 }
 
 bool append(ByteWriter& writer, const Offer& offer) {
-  if (writer.room() < kOfferBytes) return false;
+  if (writer.room() < kOfferBytes + (offer.code ? kTailCodeBytes : 0)) return false;
   writer.u64(offer.transfer);
   writer.u64(offer.write);
   writer.u64(offer.write_length);
   writer.u64(offer.offset);
-  writer.u8(static_cast<std::uint8_t>((offer.all_sent ? kAllSent : 0) | (offer.immediate ? kImmediate : 0)));
+  writer.u8(static_cast<std::uint8_t>((offer.all_sent ? kAllSent : 0) | (offer.immediate ? kImmediate : 0) |
+                                      (offer.code ? kTailCode : 0)));
   writer.u32(offer.immediate.value_or(0));
+  if (offer.code) {
+    writer.u32(offer.code->first);
+    writer.u32(offer.code->submessages);
+    writer.u16(offer.code->parity_each);
+  }
   return true;
 }
 
 std::optional<std::uint32_t> append(ByteWriter& writer, const Report& report) {
   std::size_t left = writer.room();
-  if (left < kReportFixedBytes) return std::nullopt;
-  left -= kReportFixedBytes;
+  const std::size_t fixed = kReportFixedBytes + (report.complete ? kLossBytes : 0);
+  if (left < fixed) return std::nullopt;
+  left -= fixed;
   std::size_t ranges = 0;
   for (std::uint32_t at = report.from; ranges < std::min<std::size_t>(report.missing.size(), UINT16_MAX); ++ranges) {
     const ChunkRange& range = report.missing[ranges];
@@ -157,6 +177,10 @@ std::optional<std::uint32_t> append(ByteWriter& writer, const Report& report) {
   writer.u32(report.from);
   writer.u32(horizon);
   writer.u16(static_cast<std::uint16_t>(ranges));
+  if (report.complete) {
+    writer.u32(report.lost);
+    writer.u32(report.runs);
+  }
   std::uint32_t at = report.from;
   for (std::size_t i = 0; i < ranges; ++i) {
     writer.varint(report.missing[i].first - at);

@@ -15,7 +15,7 @@
 
 namespace sdr::reliability {
 
-inline constexpr std::uint8_t kReliabilityVersion = 2;
+inline constexpr std::uint8_t kReliabilityVersion = 3;
 
 // A time on the writing end's clock, in nanoseconds; echoed, never interpreted, by the other.
 using Stamp = std::uint64_t;
@@ -30,6 +30,16 @@ struct Pong {
   bool full_size = false;
 };
 
+// The code of a transfer's tail, where it has one of its own: its chunks from `first` on are `submessages` interleaved
+// submessages with `parity_each` parity chunks each (CodingLayout).
+struct TailCode {
+  std::uint32_t first = 0;
+  std::uint32_t submessages = 0;
+  std::uint16_t parity_each = 0;
+
+  friend bool operator==(const TailCode&, const TailCode&) = default;
+};
+
 // What a transfer carries. `all_sent`: everything of it (parity too) had been sent once when this was written.
 struct Offer {
   std::uint64_t transfer = 0;
@@ -38,6 +48,7 @@ struct Offer {
   std::uint64_t offset = 0;  // of the transfer in its Write
   std::optional<std::uint32_t> immediate;
   bool all_sent = false;
+  std::optional<TailCode> code;
 };
 struct OffersHeader {
   Stamp stamp = 0;
@@ -57,6 +68,9 @@ struct Report {
   std::uint32_t base = 0;
   std::uint32_t from = 0;  // at least base
   std::uint32_t horizon = 0;
+  // When complete: data chunks whose first transmission did not arrive in time, and the runs of neighbours they form.
+  std::uint32_t lost = 0;
+  std::uint32_t runs = 0;
   std::vector<ChunkRange> missing;
 };
 struct ReportsHeader {

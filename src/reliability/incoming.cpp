@@ -161,7 +161,38 @@ Result<void> Incoming::take_offer(const Offer& offer, const ReceiverTiming& timi
   }
   const std::uint64_t length = std::min(shape_.transfer_bytes, offer.write_length - offer.offset);
   if (!transfer.receiver->is_offered() && transfer.data) (void)queue_pair_.set_length(*transfer.data, {length});
-  transfer.receiver->offered(length, offer.all_sent, now, timing);
+  return begin_transfer(transfer, offer, length, timing, now);
+}
+
+Result<void> Incoming::begin_transfer(Transfer& transfer, const Offer& offer, std::uint64_t length,
+                                      const ReceiverTiming& timing, TimePoint now) {
+  const std::uint32_t chunks = shape_.chunks_of(length);
+  CodingLayout layout = CodingLayout::uncoded(chunks);
+  std::optional<coding::ErasureCode> code;
+  if (!shape_.rules.adaptive() && shape_.code != nullptr) {
+    code = *shape_.code;
+    layout = CodingLayout(chunks, code->shape());
+  } else if (shape_.rules.adaptive() && offer.code && !transfer.receiver->is_offered()) {
+    const TailCode& tail = *offer.code;
+    const std::uint64_t coded = tail.first < chunks ? chunks - tail.first : 0;
+    const std::uint64_t room =
+        shape_.adaptive_parity_most(shape_.chunks_of(part_of(*find_receive(transfer.receive), transfer.index).size()));
+    const bool possible = tail.submessages >= 1 && tail.submessages <= coded && tail.parity_each >= 1 &&
+                          (coded + tail.submessages - 1) / tail.submessages + tail.parity_each <= coding::kMaxShards &&
+                          std::uint64_t{tail.submessages} * tail.parity_each <= room;
+    if (!possible)
+      return Error{
+          ErrorCode::Protocol,
+          fmt::format("the peer codes {} chunks from number {} on of transfer {} ({} chunks) in {} submessages "
+                      "with {} parity chunks each; there is room for {}, and submessages have up to {} shards",
+                      coded, tail.first, offer.transfer, chunks, tail.submessages, tail.parity_each, room,
+                      coding::kMaxShards)};
+    layout = CodingLayout(chunks, tail.first, tail.submessages, tail.parity_each);
+    code = codes_.find(layout.longest(), layout.parity_each);
+    if (!code) return Error{ErrorCode::System, "no memory for the tables of the erasure code"};
+  }
+  const std::uint64_t behind = shape_.rules.adaptive() ? offer.write_length - offer.offset - length : 0;
+  transfer.receiver->offered(length, behind, layout, code ? &*code : nullptr, offer.all_sent, now, timing);
   return {};
 }
 
@@ -220,13 +251,19 @@ void Incoming::retire(const Timing& timing, TimePoint now) {
     transfers_.pop_front();
     ++first_transfer_;
     confirmations_left_ = kConfirmations;
+    repeats_left_ = kCloseStatements - 1;
+    repeat_at_ = now + timing.close_interval();
     confirm_wait_ = std::clamp(timing.rtt.smoothed() * 5 / 4, kFastestOffer, kSlowestConfirmation);
     confirm_at_ = peer_settled_ < first_transfer_ ? now + confirm_wait_ : kNever;
   }
 }
 
 // Nobody asks for the last acknowledgement of all once it has come: it is repeated until the peer says so.
-void Incoming::confirm(TimePoint now) {
+void Incoming::confirm(const Timing& timing, TimePoint now) {
+  if (now >= repeat_at_) {
+    answer_due_ = true;
+    repeat_at_ = --repeats_left_ > 0 ? now + timing.close_interval() : kNever;
+  }
   if (now < confirm_at_) return;
   answer_due_ = true;
   confirm_wait_ = std::min(confirm_wait_ * 2, kSlowestConfirmation);
@@ -240,7 +277,7 @@ void Incoming::drive(const Timing& timing, TimePoint now) {
     if (!transfer.done && transfer.receiver->is_offered()) look(transfer, times, now);
   retire(timing, now);
   announce();
-  confirm(now);
+  confirm(timing, now);
 }
 
 // --- reporting ---
@@ -272,7 +309,11 @@ bool Incoming::poll_reports(ByteWriter& writer, const Timing& timing, TimePoint 
   for (Transfer& transfer : transfers_) {
     if (!transfer.receiver || transfer.receiver->report_due() > now) continue;
     transfer.receiver->take_report(report_);
-    if (transfer.done) report_ = {.transfer = transfer.receiver->transfer(), .complete = true};
+    if (transfer.done)
+      report_ = {.transfer = transfer.receiver->transfer(),
+                 .complete = true,
+                 .lost = transfer.receiver->lost(),
+                 .runs = transfer.receiver->loss_runs()};
     const std::optional<std::uint32_t> horizon = append(writer, report_);
     if (!horizon) {
       transfer.receiver->report_after(Duration::zero(), now);  // the next datagram has room
@@ -284,7 +325,7 @@ bool Incoming::poll_reports(ByteWriter& writer, const Timing& timing, TimePoint 
 }
 
 TimePoint Incoming::next_timeout() const {
-  TimePoint next = answer_due_ ? TimePoint::min() : confirm_at_;
+  TimePoint next = answer_due_ ? TimePoint::min() : std::min(confirm_at_, repeat_at_);
   for (const Transfer& transfer : transfers_) {
     if (!transfer.receiver) continue;
     next = std::min(next, transfer.done ? transfer.receiver->report_due() : transfer.receiver->next_timeout());

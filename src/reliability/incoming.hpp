@@ -21,6 +21,7 @@
 #include <optional>
 #include <vector>
 
+#include "reliability/code_book.hpp"
 #include "reliability/control_message.hpp"
 #include "reliability/timing.hpp"
 #include "reliability/transfer_receiver.hpp"
@@ -97,12 +98,15 @@ class Incoming {
   bool announce_data(Receive& receive);
   bool announce_parity();
   Result<void> take_offer(const Offer& offer, const ReceiverTiming& timing, TimePoint now);
+  // The layout and code of what is offered. Protocol: a code that there is not, or one that needs more than there is.
+  Result<void> begin_transfer(Transfer& transfer, const Offer& offer, std::uint64_t length,
+                              const ReceiverTiming& timing, TimePoint now);
   void pass_over(const Receive& receive);
   void look(Transfer& transfer, const ReceiverTiming& timing, TimePoint now);
   void close_messages(Transfer& transfer);
   void finish(Transfer& transfer);
   void retire(const Timing& timing, TimePoint now);
-  void confirm(TimePoint now);
+  void confirm(const Timing& timing, TimePoint now);
   [[nodiscard]] Receive* find_receive(std::uint64_t number);
   [[nodiscard]] ReceiverTiming receiver_timing(const Timing& timing) const;
   [[nodiscard]] std::uint64_t packets_landed() const;
@@ -133,6 +137,9 @@ class Incoming {
   TimePoint confirm_at_ = kNever;  // when to repeat our last word, unheard by the peer
   Duration confirm_wait_{0};
   int confirmations_left_ = 0;
+  TimePoint repeat_at_ = kNever;  // when to say again, close after the first time, that a transfer is complete
+  int repeats_left_ = 0;
+  CodeBook codes_;
   Report report_;  // reused
   ConnectionStatistics totals_;
 };

@@ -37,10 +37,11 @@ Outgoing::Transfer* Outgoing::latest() {
   return open ? &transfers_[latest_ - first_transfer_] : nullptr;
 }
 
-void Outgoing::start_transfers(TimePoint now) {
+void Outgoing::start_transfers(const Timing& timing, TimePoint now) {
   for (;;) {
     const Transfer* const last = latest();
-    const bool fresh_waits = last != nullptr && last->sender && last->sender->fresh_left();
+    const bool fresh_waits = last != nullptr && last->sender && last->sender->fresh_left() &&
+                             !(last->sender->data_handed_out() && data_first(*last));
     if (parity_to_start_ || messages_to_pass_ > 0) {
       const Result<SendHandle> stream = queue_pair_.start_stream(std::nullopt);
       if (!stream) return;  // no CTS yet, or the slot is busy: it comes
@@ -53,11 +54,11 @@ void Outgoing::start_transfers(TimePoint now) {
       }
       continue;
     }
-    if (fresh_waits || !start_transfer(now)) return;
+    if (fresh_waits || !start_transfer(timing, now)) return;
   }
 }
 
-bool Outgoing::start_transfer(TimePoint now) {
+bool Outgoing::start_transfer(const Timing& timing, TimePoint now) {
   const auto next = std::find_if(writes_.begin(), writes_.end(), [](const Write& write) { return !write.cut; });
   if (next == writes_.end()) return false;
   const std::optional<Grant> grant = queue_pair_.next_grant();
@@ -87,7 +88,7 @@ bool Outgoing::start_transfer(TimePoint now) {
                           .chunk_bytes = shape_.chunk_bytes,
                           .carries_payload = shape_.carries_payload};
   Transfer transfer;
-  transfer.sender = std::make_unique<TransferSender>(plan, shape_.rules, shape_.code, executor_);
+  transfer.sender = make_sender(plan, write, timing);
   transfer.write = write.number;
   transfer.data = *stream;
   transfers_.push_back(std::move(transfer));
@@ -103,6 +104,21 @@ bool Outgoing::start_transfer(TimePoint now) {
   return true;
 }
 
+std::unique_ptr<TransferSender> Outgoing::make_sender(TransferPlan plan, const Write& write, const Timing& timing) {
+  if (!shape_.rules.adaptive()) {
+    const std::uint32_t chunks = shape_.chunks_of(plan.data.size());
+    plan.layout = shape_.code == nullptr ? CodingLayout::uncoded(chunks) : CodingLayout(chunks, shape_.code->shape());
+    return std::make_unique<TransferSender>(plan, shape_.rules, shape_.code, executor_);
+  }
+  tail_.assume(link_.estimate(), queue_pair_.rate(), timing);
+  const bool alone = write.number + 1 == next_write_;
+  plan.layout = tail_.layout(shape_, plan.data.size(), plan.offset, write.data.size(), alone);
+  std::optional<coding::ErasureCode> code;
+  if (plan.layout.parity_each > 0) code = codes_.find(plan.layout.longest(), plan.layout.parity_each);
+  if (!code) plan.layout = CodingLayout::uncoded(plan.layout.chunks());
+  return std::make_unique<TransferSender>(plan, shape_.rules, code ? &*code : nullptr, executor_);
+}
+
 void Outgoing::refuse(const std::deque<Write>::iterator& refused, std::uint64_t capacity, TimePoint now) {
   const Write& write = *refused;
   completions_.push_back({.handle = {write.number},
@@ -116,47 +132,81 @@ void Outgoing::refuse(const std::deque<Write>::iterator& refused, std::uint64_t 
 
 // --- sending ---
 
-Outgoing::Choice Outgoing::choose() {
+// The receiver needs the last data of a Write sooner than parity that it can probably do without.
+bool Outgoing::data_first(const Transfer& transfer) {
+  if (!shape_.rules.adaptive()) return false;
+  const Write* write = find_write(transfer.write);
+  return write != nullptr && !write->cut;
+}
+
+Outgoing::Choice Outgoing::choose(TimePoint now) {
   const std::uint32_t most = std::max<std::uint32_t>(1, kExtentBytes / shape_.chunk_bytes);
   for (Transfer& transfer : transfers_) {
     if (!transfer.sender || transfer.sender->done()) continue;
-    if (const auto extent = transfer.sender->next_repair(most)) return {&transfer, *extent, true};
+    if (const auto extent = transfer.sender->next_repair(most)) return {&transfer, *extent};
   }
+  Choice parity;
   for (Transfer& transfer : transfers_) {
     if (!transfer.sender || transfer.sender->done()) continue;
-    const auto extent = transfer.sender->next_fresh(most);
-    if (extent && (!extent->parity || transfer.parity)) return {&transfer, *extent, false};
+    const bool same_write = parity.transfer == nullptr || parity.transfer->write == transfer.write;
+    if (!same_write) break;
+    if (const auto fresh = transfer.sender->next_fresh(most)) {
+      if (!fresh->parity()) return {&transfer, *fresh};
+      if (!transfer.parity) continue;
+      // Layer by layer through all transfers of a Write: with most of them it is done before the last one.
+      const bool lower =
+          parity.transfer == nullptr || transfer.sender->parity_layer() < parity.transfer->sender->parity_layer();
+      if (lower) parity = {&transfer, *fresh};
+      if (!shape_.rules.adaptive()) return parity;
+    } else if (!transfer.sender->fresh_left() && parity.transfer == nullptr) {
+      if (const auto cover = transfer.sender->next_cover(most, now)) return {&transfer, *cover};
+    }
   }
-  return {};
+  return parity;
+}
+
+TransferSender::Covering Outgoing::covering(const Transfer& transfer, const Timing& timing) {
+  if (!shape_.rules.adaptive()) return {};
+  const Write* write = find_write(transfer.write);
+  if (write == nullptr) return {};
+  std::uint64_t left = write->data.size() - write->started;
+  for (const Transfer& open : transfers_)
+    if (open.sender && open.write == transfer.write) left += open.sender->fresh_bytes_left();
+  tail_.assume(link_.estimate(), queue_pair_.rate(), timing);
+  const double lost = transfer.sender->lost_share();
+  return tail_.covering(shape_, left, shape_.chunks_of(write->data.size()), lost);
 }
 
 bool Outgoing::hand_out(const Choice& choice, const Timing& timing, TimePoint now) {
   TransferSender& sender = *choice.transfer->sender;
   const TransferSender::Extent& extent = choice.extent;
-  const SendHandle stream = extent.parity ? *choice.transfer->parity : choice.transfer->data;
-  const bool ends = extent.parity || extent.first + extent.count == sender.chunks();
+  const SendHandle stream = extent.parity() ? *choice.transfer->parity : choice.transfer->data;
+  const bool ends = extent.parity() || extent.first + extent.count == sender.chunks();
   const Result<void> queued =
       queue_pair_.send_packets(stream, extent.first * shape_.packets_per_chunk, sender.bytes(extent), ends);
   if (!queued) return false;
   const TimePoint leaves = now + queue_pair_.rate().time_for({queue_pair_.backlog()});
-  sender.sent(extent, choice.repair, leaves, timing.rto());
-  if (extent.parity)
+  const bool repair = extent.kind == TransferSender::Kind::Repair;
+  sender.sent(extent, leaves, timing.rto(), repair ? covering(*choice.transfer, timing) : TransferSender::Covering{});
+  if (extent.parity())
     totals_.parity_chunks_sent += extent.count;
-  else if (choice.repair)
+  else if (extent.again())
     totals_.chunks_retransmitted += extent.count;
   else
     totals_.chunks_sent += extent.count;
   // Offers behind a repair are what shows its loss.
-  if (choice.repair) choice.transfer->offer_at = std::min(choice.transfer->offer_at, leaves + kFastestOffer);
+  if (extent.again()) choice.transfer->offer_at = std::min(choice.transfer->offer_at, leaves + timing.behind_repair());
   return true;
 }
 
 void Outgoing::feed(std::uint64_t backlog, const Timing& timing, TimePoint now) {
-  start_transfers(now);
+  start_transfers(timing, now);
   while (queue_pair_.backlog() < backlog) {
-    const Choice choice = choose();
+    const Choice choice = choose(now);
     if (choice.transfer == nullptr || !hand_out(choice, timing, now)) return;
-    if (!choice.repair && !choice.transfer->sender->fresh_left()) start_transfers(now);
+    if (choice.extent.kind == TransferSender::Kind::Fresh ? choice.transfer->sender->data_handed_out()
+                                                          : !choice.transfer->sender->fresh_left())
+      start_transfers(timing, now);
   }
 }
 
@@ -195,6 +245,7 @@ Result<void> Outgoing::handle(const ReportsHeader& header) {
 Result<void> Outgoing::handle(const Report& report, Stamp echo) {
   if (report.transfer < first_transfer_ || report.transfer - first_transfer_ >= transfers_.size()) return {};
   Transfer& transfer = transfers_[report.transfer - first_transfer_];
+  if (report.complete && transfer.sender && !transfer.sender->done()) link_.saw_runs(report.lost, report.runs);
   return transfer.sender ? transfer.sender->handle(report, echo) : Result<void>();
 }
 
@@ -251,6 +302,11 @@ void Outgoing::collect(TimePoint now, Duration rtt) {
   complete_writes(now, rtt);
 }
 
+std::optional<TailCode> Outgoing::tail_code_of(const TransferPlan& plan) const {
+  if (!shape_.rules.adaptive() || plan.layout.parity_each == 0) return std::nullopt;
+  return TailCode{plan.layout.first, plan.layout.submessages, static_cast<std::uint16_t>(plan.layout.parity_each)};
+}
+
 bool Outgoing::poll_offers(ByteWriter& writer, const Timing& timing, Duration silence, TimePoint now) {
   const auto open = [](const Transfer& transfer) { return transfer.sender && !transfer.sender->done(); };
   const bool due = std::any_of(transfers_.begin(), transfers_.end(),
@@ -270,10 +326,12 @@ bool Outgoing::poll_offers(ByteWriter& writer, const Timing& timing, Duration si
   for (Transfer& transfer : transfers_) {
     if (!open(transfer) || transfer.offer_at > now + interval / 2) continue;
     const TransferPlan& plan = transfer.sender->plan();
-    if (!append(writer,
-                Offer{plan.transfer, plan.write, plan.write_length, plan.offset, plan.immediate, transfer.all_sent}))
+    if (!append(writer, Offer{plan.transfer, plan.write, plan.write_length, plan.offset, plan.immediate,
+                              transfer.all_sent, tail_code_of(plan)}))
       return true;  // the others are still due
-    transfer.offer_at = now + interval;
+    // The first ones close together: without one of them the receiver can finish nothing.
+    const bool early = ++transfer.early_offers < kCloseStatements;
+    transfer.offer_at = now + (early ? std::min(timing.close_interval(), interval) : interval);
   }
   return true;
 }

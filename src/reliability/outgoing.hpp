@@ -17,6 +17,8 @@
 #include <optional>
 #include <vector>
 
+#include "reliability/adaptive_tail.hpp"
+#include "reliability/code_book.hpp"
 #include "reliability/control_message.hpp"
 #include "reliability/timing.hpp"
 #include "reliability/transfer_sender.hpp"
@@ -28,8 +30,8 @@ namespace sdr::reliability {
 
 class Outgoing {
  public:
-  Outgoing(const TransferShape& shape, QueuePair& queue_pair, Executor& executor)
-      : shape_(shape), queue_pair_(queue_pair), executor_(executor) {}
+  Outgoing(const TransferShape& shape, QueuePair& queue_pair, Executor& executor, LinkEstimator& link)
+      : shape_(shape), queue_pair_(queue_pair), executor_(executor), link_(link) {}
 
   WriteHandle post(std::span<const std::byte> data, std::optional<std::uint32_t> immediate);
   std::optional<WriteCompletion> poll();
@@ -75,22 +77,28 @@ class Outgoing {
     std::optional<SendHandle> parity;
     bool data_out = false;
     bool all_sent = false;
-    bool ended = false;  // its streams are closed
+    bool ended = false;    // its streams are closed
+    int early_offers = 0;  // how often it has been offered close together
     TimePoint offer_at = TimePoint::min();
   };
   struct Choice {
     Transfer* transfer = nullptr;
     TransferSender::Extent extent;
-    bool repair = false;
   };
 
   // Starts what may be started: the next transfer, the parity message of the last, messages to pass over.
-  void start_transfers(TimePoint now);
-  bool start_transfer(TimePoint now);
+  void start_transfers(const Timing& timing, TimePoint now);
+  bool start_transfer(const Timing& timing, TimePoint now);
+  // Decides what of it is coded, and how.
+  std::unique_ptr<TransferSender> make_sender(TransferPlan plan, const Write& write, const Timing& timing);
   void refuse(const std::deque<Write>::iterator& refused, std::uint64_t capacity, TimePoint now);
-  [[nodiscard]] Choice choose();
+  [[nodiscard]] Choice choose(TimePoint now);
+  // Adaptive: the next transfer of this one's Write may start before its parity has been handed out.
+  [[nodiscard]] bool data_first(const Transfer& transfer);
+  [[nodiscard]] TransferSender::Covering covering(const Transfer& transfer, const Timing& timing);
   bool hand_out(const Choice& choice, const Timing& timing, TimePoint now);
   [[nodiscard]] bool sent(const Transfer& transfer) const;
+  [[nodiscard]] std::optional<TailCode> tail_code_of(const TransferPlan& plan) const;
   // The transfer that was started last, unless it has been retired. Ones that are passed over may stand behind it.
   [[nodiscard]] Transfer* latest();
   void note_progress(TimePoint now);
@@ -100,6 +108,9 @@ class Outgoing {
   TransferShape shape_;
   QueuePair& queue_pair_;
   Executor& executor_;
+  LinkEstimator& link_;
+  AdaptiveTail tail_;
+  CodeBook codes_;
   std::deque<Write> writes_;        // unfinished, in order of posting
   std::deque<Transfer> transfers_;  // started and not finished; the first has number first_transfer_
   std::deque<WriteCompletion> completions_;

@@ -8,8 +8,11 @@
 namespace sdr {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Scheme>, 4> kNames{
-    {{"sr-rto", Scheme::SrRto}, {"sr-nack", Scheme::SrNack}, {"ec-xor", Scheme::EcXor}, {"ec-rs", Scheme::EcRs}}};
+constexpr std::array<std::pair<std::string_view, Scheme>, 5> kNames{{{"sr-rto", Scheme::SrRto},
+                                                                     {"sr-nack", Scheme::SrNack},
+                                                                     {"ec-xor", Scheme::EcXor},
+                                                                     {"ec-rs", Scheme::EcRs},
+                                                                     {"adaptive", Scheme::Adaptive}}};
 
 }  // namespace
 

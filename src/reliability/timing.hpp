@@ -16,6 +16,13 @@ inline constexpr Duration kSlowestOffer = std::chrono::milliseconds(250);
 inline constexpr Duration kSlowestConfirmation = std::chrono::seconds(1);
 inline constexpr Duration kLeastTolerance = std::chrono::microseconds(100);
 inline constexpr Duration kLeastRto = std::chrono::milliseconds(1);
+// Offers behind a repair, which show its loss: a share of the RTT, within these.
+inline constexpr int kBehindRepairShare = 64;
+inline constexpr Duration kSoonestBehindRepair = std::chrono::microseconds(50);
+// What nothing can go on without is stated so often close together: a lost one then costs little.
+inline constexpr int kCloseStatements = 4;
+inline constexpr Duration kClosest = std::chrono::microseconds(5);
+inline constexpr int kCloseShare = 256;  // of the RTT
 // Nothing heard for this many RTTs: send no data into the dark, only ask.
 inline constexpr int kSilentRtts = 4;
 inline constexpr Duration kLeastSilence = std::chrono::milliseconds(100);
@@ -39,6 +46,10 @@ struct Timing {
     const Duration usual = std::clamp(rtt.smoothed() / 4, kFastestOffer, kSlowestOffer);
     return silence < silent_after() ? usual : std::clamp(silence / 4, usual, kSlowestOffer);
   }
+  [[nodiscard]] Duration behind_repair() const {
+    return std::clamp(rtt.smoothed() / kBehindRepairShare, kSoonestBehindRepair, kFastestOffer);
+  }
+  [[nodiscard]] Duration close_interval() const { return std::max(kClosest, rtt.smoothed() / kCloseShare); }
   [[nodiscard]] Duration silent_after() const { return std::max(kLeastSilence, rtt.smoothed() * kSilentRtts); }
 };
 

@@ -45,7 +45,7 @@ void ParityEncoder::encode(std::uint32_t first_submessage, std::uint32_t end) co
     for (std::uint32_t j = 0; j < shards; ++j)
       data[j] = data_.data() + std::size_t{layout.chunk_at(s, j)} * map_.chunk_bytes;
     for (std::uint32_t i = 0; i < layout.parity_each; ++i)
-      parity[i] = parity_.get() + std::size_t{layout.chunk_at(s, i)} * map_.chunk_bytes;
+      parity[i] = parity_.get() + std::size_t{layout.parity_at(s, i)} * map_.chunk_bytes;
     const Result<void> encoded =
         code_.encode(std::span(data).first(shards), std::span(parity).first(layout.parity_each), map_.lengths(s));
     assert(encoded.ok());  // shapes were checked when the connection was made
@@ -54,7 +54,7 @@ void ParityEncoder::encode(std::uint32_t first_submessage, std::uint32_t end) co
 }
 
 void SubmessageProgress::begin(const coding::ErasureCode& code, const CodingLayout& layout) {
-  code_ = &code;
+  code_ = code;
   layout_ = layout;
   data_.assign(layout.submessages, {});
   parity_.assign(layout.submessages, {});
@@ -107,7 +107,7 @@ std::uint32_t decode_missing(const coding::ErasureCode& code, const ShardMap& ma
     for (std::uint32_t j = 0; j < shards; ++j)
       data_shards[j] = data.data() + std::size_t{layout.chunk_at(s, j)} * map.chunk_bytes;
     for (std::uint32_t i = 0; i < layout.parity_each; ++i)
-      parity_shards[i] = parity.data() + std::size_t{layout.chunk_at(s, i)} * map.chunk_bytes;
+      parity_shards[i] = parity.data() + std::size_t{layout.parity_at(s, i)} * map.chunk_bytes;
     const Result<void> decoded =
         code.decode(std::span(data_shards).first(shards), progress.data(s),
                     std::span(parity_shards).first(layout.parity_each), progress.parity(s), map.lengths(s));

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -28,11 +29,11 @@ struct ShardMap {
 
   // A transfer of one chunk is coded at its own length: its parity costs no padding on the wire.
   [[nodiscard]] std::size_t shard_bytes() const {
-    return layout.chunks == 1 ? static_cast<std::size_t>(length) : chunk_bytes;
+    return layout.chunks() == 1 ? static_cast<std::size_t>(length) : chunk_bytes;
   }
   [[nodiscard]] coding::ShardLength lengths(std::uint32_t submessage) const {
     if (!layout.holds_last_chunk(submessage)) return coding::ShardLength(shard_bytes());
-    const std::uint64_t tail = length - std::uint64_t{layout.chunks - 1} * chunk_bytes;
+    const std::uint64_t tail = length - std::uint64_t{layout.chunks() - 1} * chunk_bytes;
     return {shard_bytes(), static_cast<std::size_t>(tail)};
   }
 };
@@ -55,7 +56,7 @@ class ParityEncoder {
  private:
   void encode(std::uint32_t first_submessage, std::uint32_t end) const;
 
-  const coding::ErasureCode& code_;
+  coding::ErasureCode code_;
   ShardMap map_;
   std::span<const std::byte> data_;
   std::unique_ptr<std::byte[]> parity_;
@@ -69,6 +70,7 @@ class SubmessageProgress {
  public:
   void begin(const coding::ErasureCode& code, const CodingLayout& layout);
 
+  // Only of chunks that the layout covers.
   void data_arrived(std::uint32_t chunk);
   void parity_arrived(std::uint32_t q);
   [[nodiscard]] bool all_decodable() const { return open_ == 0; }
@@ -82,7 +84,7 @@ class SubmessageProgress {
  private:
   void recheck(std::uint32_t submessage);
 
-  const coding::ErasureCode* code_ = nullptr;
+  std::optional<coding::ErasureCode> code_;
   CodingLayout layout_;
   std::vector<coding::ShardSet> data_;
   std::vector<coding::ShardSet> parity_;

@@ -10,15 +10,19 @@ constexpr std::size_t kMaxRanges = 1024;
 
 }  // namespace
 
-void TransferReceiver::offered(std::uint64_t length, bool all_sent, TimePoint now, const ReceiverTiming& timing) {
+void TransferReceiver::offered(std::uint64_t length, std::uint64_t behind, const CodingLayout& layout,
+                               const coding::ErasureCode* code, bool all_sent, TimePoint now,
+                               const ReceiverTiming& timing) {
   if (!offered_) {
     offered_ = true;
     length_ = length;
+    behind_ = behind;
     sampled_at_ = now;
     const auto chunks = static_cast<std::uint32_t>((length + chunk_bytes_ - 1) / chunk_bytes_);
     tracker_.begin(chunks);
-    if (code_ != nullptr) {
-      map_ = {CodingLayout(chunks, code_->shape()), length, chunk_bytes_, carries_payload_};
+    map_ = {code == nullptr ? CodingLayout::uncoded(chunks) : layout, length, chunk_bytes_, carries_payload_};
+    if (code != nullptr) {
+      code_ = *code;
       parity_tracker_.begin(map_.layout.parity_chunks());
       progress_.begin(*code_, map_.layout);
     }
@@ -28,14 +32,20 @@ void TransferReceiver::offered(std::uint64_t length, bool all_sent, TimePoint no
 }
 
 void TransferReceiver::look(ChunkBitmap data, ChunkBitmap parity, TimePoint now, const ReceiverTiming& timing) {
-  if (code_ == nullptr) {
+  if (!coded()) {
     tracker_.poll(data, [](std::uint32_t) {});
   } else {
-    const bool data_came = tracker_.poll(data, [this](std::uint32_t chunk) { progress_.data_arrived(chunk); });
+    const bool data_came = tracker_.poll(data, [this](std::uint32_t chunk) {
+      if (map_.layout.covers(chunk)) progress_.data_arrived(chunk);
+    });
     const bool parity_came = parity_tracker_.poll(parity, [this](std::uint32_t q) { progress_.parity_arrived(q); });
     if (data_came || parity_came) postpone_fallback(now, timing);
   }
-  if (has_all()) return;
+  if (has_all()) {
+    if (!losses_counted_) (void)count_losses(tracker_.chunks());
+    losses_counted_ = true;
+    return;
+  }
   if (!flushed_ && now >= std::min(flush_at_, fallback_at_)) {
     flushed_ = true;
     report_after(Duration::zero(), now);
@@ -48,15 +58,17 @@ void TransferReceiver::look(ChunkBitmap data, ChunkBitmap parity, TimePoint now,
 void TransferReceiver::postpone_fallback(TimePoint now, const ReceiverTiming& timing) {
   if (!timing.sender_rate.limited()) return;
   if (last_chunk_due_ == kNever) {
-    const std::uint64_t coded_bytes = (std::uint64_t{tracker_.chunks()} + parity_tracker_.chunks()) * chunk_bytes_;
-    last_chunk_due_ = now + timing.sender_rate.time_for({coded_bytes});
+    // What is behind it is coded as it is, as far as that matters here.
+    const double coded_bytes = static_cast<double>(length_ + behind_) *
+                               (1 + static_cast<double>(parity_tracker_.chunks()) / std::max(1U, map_.layout.coded));
+    last_chunk_due_ = now + timing.sender_rate.time_for({static_cast<std::uint64_t>(coded_bytes)});
   }
   fallback_at_ = std::max(last_chunk_due_, now) + std::chrono::duration_cast<Duration>(timing.rtt * kFallbackBeta);
 }
 
 bool TransferReceiver::has_all() const {
   if (!offered_) return false;
-  return tracker_.complete() || (code_ != nullptr && progress_.all_decodable());
+  return tracker_.complete() || (coded() && tracker_.cumulative() >= map_.layout.first && progress_.all_decodable());
 }
 
 void TransferReceiver::watch_gaps(TimePoint now, const ReceiverTiming& timing) {
@@ -65,12 +77,22 @@ void TransferReceiver::watch_gaps(TimePoint now, const ReceiverTiming& timing) {
   settled_ = std::max(settled_, sampled_);
   sampled_ = tracker_.highest();
   sampled_at_ = now;
-  if (!rules_.names_gaps_early() || settled_ <= named_) return;
-  bool gap = false;
-  tracker_.each_missing(std::max(named_, tracker_.cumulative()), settled_,
-                        [&gap](std::uint32_t, std::uint32_t) { gap = true; });
-  named_ = settled_;
-  if (gap) report_after(Duration::zero(), now);
+  if (settled_ <= named_) return;
+  const bool gap = count_losses(settled_);
+  if (!rules_.names_gaps_early() || !gap) return;
+  bool wanted = tracker_.cumulative() < std::min(settled_, map_.layout.first);
+  if (coded() && !wanted) each_needed([&wanted](std::uint32_t) { wanted = true; });
+  if (wanted) report_after(Duration::zero(), now);
+}
+
+bool TransferReceiver::count_losses(std::uint32_t end) {
+  const std::uint32_t runs = loss_runs_;
+  tracker_.each_missing(std::max(named_, tracker_.cumulative()), end, [this](std::uint32_t, std::uint32_t count) {
+    lost_ += count;
+    ++loss_runs_;
+  });
+  named_ = std::max(named_, end);
+  return loss_runs_ > runs;
 }
 
 void TransferReceiver::report_after(Duration wait, TimePoint now) {
@@ -90,15 +112,17 @@ void TransferReceiver::take_report(Report& report) {
   report_at_ = kNever;
   report.transfer = transfer_;
   report.complete = has_all();
-  report.base = code_ == nullptr || !flushed_ ? tracker_.cumulative() : 0;
+  report.base = !coded() || !flushed_ ? tracker_.cumulative() : 0;
   report.from = std::max(report.base, report_from_);
   report.horizon = report.from;
   report.missing.clear();
   if (report.complete) {
     report.base = report.from = report.horizon = tracker_.chunks();
-  } else if (code_ == nullptr) {
-    list_missing(report, report_end());
-  } else if (flushed_) {
+    report.lost = lost_;
+    report.runs = loss_runs_;
+  } else if (!coded()) {
+    list_missing(report);
+  } else {
     list_needed(report);
   }
 }
@@ -110,24 +134,47 @@ void TransferReceiver::reported(std::uint32_t horizon, TimePoint now) {
 
 std::uint32_t TransferReceiver::report_end() const {
   if (flushed_) return tracker_.chunks();
-  return code_ == nullptr ? settled_ : 0;
+  return !coded() || rules_.names_gaps_early() ? settled_ : 0;
 }
 
-void TransferReceiver::list_missing(Report& report, std::uint32_t horizon) {
-  report.horizon = std::max(report.from, horizon);
+void TransferReceiver::list_missing(Report& report) {
+  report.horizon = std::max(report.from, report_end());
   tracker_.each_missing(report.from, report.horizon, [&](std::uint32_t first, std::uint32_t count) {
     if (report.missing.size() < kMaxRanges) report.missing.push_back({first, count});
   });
   if (report.missing.size() == kMaxRanges) report.horizon = report.missing.back().first + report.missing.back().count;
 }
 
+template <typename OnChunk>
+void TransferReceiver::each_needed(OnChunk&& on_chunk) const {
+  const CodingLayout& layout = map_.layout;
+  if (flushed_) {
+    for (std::uint32_t s = 0; s < layout.submessages; ++s)
+      if (!progress_.decodable(s)) progress_.each_needed(s, on_chunk);
+    return;
+  }
+  if (!rules_.names_gaps_early() || settled_ <= layout.first) return;
+  // Of what is known to be lost, the last ones are what all the parity would not restore.
+  std::vector<std::uint32_t> missing(layout.submessages, 0);
+  tracker_.each_missing(std::max(layout.first, tracker_.cumulative()), settled_,
+                        [&](std::uint32_t first, std::uint32_t count) {
+                          for (std::uint32_t chunk = first; chunk < first + count; ++chunk)
+                            if (++missing[layout.submessage_of(chunk)] > layout.parity_each) on_chunk(chunk);
+                        });
+}
+
 void TransferReceiver::list_needed(Report& report) {
-  fell_back_ = true;
   std::vector<std::uint32_t> chunks;
-  for (std::uint32_t s = 0; s < map_.layout.submessages; ++s)
-    if (!progress_.decodable(s)) progress_.each_needed(s, [&chunks](std::uint32_t chunk) { chunks.push_back(chunk); });
+  const std::uint32_t end = std::max(report.from, report_end());
+  const auto list = [&chunks](std::uint32_t chunk) { chunks.push_back(chunk); };
+  tracker_.each_missing(report.from, std::min(end, map_.layout.first), [&list](std::uint32_t first, std::uint32_t n) {
+    for (std::uint32_t chunk = first; chunk < first + n; ++chunk) list(chunk);
+  });
+  const std::size_t head = chunks.size();
+  each_needed(list);
+  if (chunks.size() > head) fell_back_ = true;
   std::sort(chunks.begin(), chunks.end());
-  report.horizon = tracker_.chunks();
+  report.horizon = end;
   for (auto at = std::lower_bound(chunks.begin(), chunks.end(), report.from); at != chunks.end(); ++at) {
     const std::uint32_t chunk = *at;
     if (!report.missing.empty() && report.missing.back().first + report.missing.back().count == chunk) {

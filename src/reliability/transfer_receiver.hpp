@@ -7,6 +7,8 @@
 // - SR RTO: the same list, which its sender takes as a selective ACK only.
 // - coded: nothing until all has been sent (or the fallback timeout FTO runs out), then the fewest data chunks with
 //   which every submessage decodes.
+// - adaptive: as SR NACK in front of the coded tail, as coded in it; and of a submessage that misses more than all of
+//   its parity can restore, what that is short of, at once.
 //
 // Threads: one; the bitmaps are written by workers. No I/O, no clock.
 // Source: paper section 4.1; the FTO is that of section 4.1.2.
@@ -40,12 +42,14 @@ class TransferReceiver {
       : transfer_(transfer),
         buffer_(buffer),
         rules_(shape.rules),
-        code_(shape.code),
         chunk_bytes_(shape.chunk_bytes),
         carries_payload_(shape.carries_payload) {}
 
-  // The sender's word of what this transfer carries. `length` fits the buffer.
-  void offered(std::uint64_t length, bool all_sent, TimePoint now, const ReceiverTiming& timing);
+  // The sender's word of what this transfer carries. `length` fits the buffer, and the parity of `code` its scratch
+  // memory; `code` is of the first offer, null when none of it is coded. `behind` is what of its Write comes before its
+  // parity does.
+  void offered(std::uint64_t length, std::uint64_t behind, const CodingLayout& layout, const coding::ErasureCode* code,
+               bool all_sent, TimePoint now, const ReceiverTiming& timing);
   // Looks at the bitmaps (parity may be empty). Needs an offer.
   void look(ChunkBitmap data, ChunkBitmap parity, TimePoint now, const ReceiverTiming& timing);
   // Decodable or complete: nothing more is wanted from the peer.
@@ -69,25 +73,36 @@ class TransferReceiver {
   [[nodiscard]] std::uint64_t bytes_landed() const;
   [[nodiscard]] std::uint32_t recovered() const { return recovered_; }
   [[nodiscard]] bool fell_back() const { return fell_back_; }
+  // Data chunks whose first transmission had not arrived when they were looked for, and runs of such.
+  [[nodiscard]] std::uint32_t lost() const { return lost_; }
+  [[nodiscard]] std::uint32_t loss_runs() const { return loss_runs_; }
 
  private:
   void postpone_fallback(TimePoint now, const ReceiverTiming& timing);
   void watch_gaps(TimePoint now, const ReceiverTiming& timing);
+  // Books what is missing of the chunks from named_ to `end`; whether there is anything.
+  bool count_losses(std::uint32_t end);
+  [[nodiscard]] bool coded() const { return code_.has_value(); }
+  // Calls on_chunk(chunk), in order within a submessage, for what of the tail must be sent again. Before everything has
+  // been sent once, the parity to come counts as here.
+  template <typename OnChunk>
+  void each_needed(OnChunk&& on_chunk) const;
   // Where there is no more to report: a coded transfer wants nothing before everything has been sent once.
   [[nodiscard]] std::uint32_t report_end() const;
-  void list_missing(Report& report, std::uint32_t horizon);
+  void list_missing(Report& report);
   void list_needed(Report& report);
 
   std::uint64_t transfer_;
   std::span<std::byte> buffer_;
   SchemeRules rules_;
-  const coding::ErasureCode* code_;
+  std::optional<coding::ErasureCode> code_;  // of the first offer
   std::uint32_t chunk_bytes_;
   bool carries_payload_;
 
   bool offered_ = false;
   bool flushed_ = false;  // everything has been sent once, and what is missing is missing
   std::uint64_t length_ = 0;
+  std::uint64_t behind_ = 0;
   ArrivalTracker tracker_;
   ArrivalTracker parity_tracker_;
   ShardMap map_;
@@ -104,6 +119,10 @@ class TransferReceiver {
   TimePoint flush_at_ = kNever;    // when the sender's word that it has sent all takes effect
   TimePoint last_chunk_due_ = kNever;
   TimePoint fallback_at_ = kNever;  // FTO
+
+  bool losses_counted_ = false;  // to the end
+  std::uint32_t lost_ = 0;
+  std::uint32_t loss_runs_ = 0;
 
   std::unique_ptr<AsyncWork> work_;
   std::uint32_t recovered_ = 0;

@@ -14,59 +14,91 @@ TransferSender::TransferSender(const TransferPlan& plan, SchemeRules rules, cons
       chunks_(static_cast<std::uint32_t>((plan.data.size() + plan.chunk_bytes - 1) / plan.chunk_bytes)),
       held_((chunks_ + 63) / 64, 0) {
   if (code != nullptr && chunks_ > 0) {
-    const ShardMap map{CodingLayout(chunks_, code->shape()), plan.data.size(), plan.chunk_bytes, plan.carries_payload};
+    const ShardMap map{plan.layout, plan.data.size(), plan.chunk_bytes, plan.carries_payload};
     encoder_ = std::make_unique<ParityEncoder>(*code, map, plan.data, executor);
   }
 }
 
+std::uint32_t TransferSender::skip_held(ChunkRange& range, std::uint32_t most) {
+  while (range.count > 0 && held(range.first)) {  // acknowledged while it waited
+    resent_.erase(range.first);
+    ++range.first;
+    --range.count;
+  }
+  std::uint32_t count = 0;
+  while (count < range.count && count < most && !held(range.first + count)) ++count;
+  return count;
+}
+
 std::optional<TransferSender::Extent> TransferSender::next_repair(std::uint32_t most) {
-  while (!repairs_.empty()) {
-    ChunkRange& range = repairs_.front();
-    while (range.count > 0 && held(range.first)) {  // acknowledged while it waited
-      resent_.erase(range.first);
-      ++range.first;
-      --range.count;
-    }
-    std::uint32_t count = 0;
-    while (count < range.count && count < most && !held(range.first + count)) ++count;
-    if (count > 0) return Extent{false, range.first, count};
-    repairs_.pop_front();
+  for (; !repairs_.empty(); repairs_.pop_front()) {
+    if (const std::uint32_t count = skip_held(repairs_.front(), most); count > 0)
+      return Extent{Kind::Repair, repairs_.front().first, count};
+  }
+  return std::nullopt;
+}
+
+std::optional<TransferSender::Extent> TransferSender::next_cover(std::uint32_t most, TimePoint now) {
+  for (; !covers_.empty(); covers_.pop_front()) {
+    Cover& next = covers_.front();
+    const std::uint32_t count = skip_held(next.chunks, most);
+    if (count == 0) continue;
+    if (next.not_before > now) return std::nullopt;
+    return Extent{Kind::Cover, next.chunks.first, count};
   }
   return std::nullopt;
 }
 
 std::optional<TransferSender::Extent> TransferSender::next_fresh(std::uint32_t most) const {
-  if (next_data_ < chunks_) return Extent{false, next_data_, std::min(most, chunks_ - next_data_)};
+  if (next_data_ < chunks_) return Extent{Kind::Fresh, next_data_, std::min(most, chunks_ - next_data_)};
   const std::uint32_t parity = parity_chunks();
   std::uint32_t count = 0;
   while (count < most && next_parity_ + count < parity && encoder_->ready(next_parity_ + count)) ++count;
   if (count == 0) return std::nullopt;
   // Parity shorter than its chunk does not lie back to back: one chunk an extent.
   if (encoder_->map().shard_bytes() != plan_.chunk_bytes) count = 1;
-  return Extent{true, next_parity_, count};
+  return Extent{Kind::Parity, next_parity_, count};
 }
 
-void TransferSender::sent(const Extent& extent, bool repair, TimePoint leaves, Duration rto) {
-  if (extent.parity) {
-    next_parity_ += extent.count;
-    return;
-  }
-  if (repair) {
-    ChunkRange& range = repairs_.front();
-    range.first += extent.count;
-    range.count -= extent.count;
-    if (range.count == 0) repairs_.pop_front();
-    retransmitted_ += extent.count;
-    for (std::uint32_t c = extent.first; c < extent.first + extent.count; ++c) resent_[c] = to_stamp(leaves);
-  } else {
-    next_data_ += extent.count;
-    if (rules_.coded()) fresh_records_.push_back({next_data_, to_stamp(leaves)});
+void TransferSender::sent(const Extent& extent, TimePoint leaves, Duration rto, const Covering& covering) {
+  switch (extent.kind) {
+    case Kind::Parity:
+      next_parity_ += extent.count;
+      return;
+    case Kind::Fresh:
+      next_data_ += extent.count;
+      if (encoder_) fresh_records_.push_back({next_data_, to_stamp(leaves)});
+      break;
+    case Kind::Repair:
+    case Kind::Cover:
+      sent_again(extent, leaves, covering);
+      break;
   }
   if (!rules_.resends_on_report()) records_.push_back({extent.first, extent.count, leaves + rto});
 }
 
+void TransferSender::sent_again(const Extent& extent, TimePoint leaves, const Covering& covering) {
+  const bool cover = extent.kind == Kind::Cover;
+  ChunkRange& range = cover ? covers_.front().chunks : repairs_.front();
+  const Covering left = cover ? Covering{covers_.front().copies - 1, covers_.front().spacing}
+                              : Covering{covering.copies, covering.spacing};
+  range.first += extent.count;
+  range.count -= extent.count;
+  if (range.count == 0) {
+    if (cover)
+      covers_.pop_front();
+    else
+      repairs_.pop_front();
+  }
+  retransmitted_ += extent.count;
+  if (left.copies > 0)
+    covers_.push_back({{extent.first, extent.count}, left.copies, left.spacing, leaves + left.spacing});
+  const Stamp stamp = left.copies > 0 ? kQueued : to_stamp(leaves);
+  for (std::uint32_t c = extent.first; c < extent.first + extent.count; ++c) resent_[c] = stamp;
+}
+
 std::span<const std::byte> TransferSender::bytes(const Extent& extent) const {
-  if (extent.parity)
+  if (extent.parity())
     return {encoder_->chunk(extent.first),
             (extent.count - 1) * std::size_t{plan_.chunk_bytes} + encoder_->map().shard_bytes()};
   const std::size_t from = std::size_t{extent.first} * plan_.chunk_bytes;
@@ -94,7 +126,7 @@ void TransferSender::want(std::uint32_t chunk, Stamp echo) {
     --held_chunks_;
   }
   const auto last = resent_.find(chunk);
-  if (last == resent_.end() && rules_.coded() && chunk >= fresh_seen_) return;
+  if (last == resent_.end() && encoder_ && plan_.layout.covers(chunk) && chunk >= fresh_seen_) return;
   if (last == resent_.end() || (last->second != kQueued && last->second <= echo)) queue_repair(chunk);
 }
 
@@ -136,6 +168,7 @@ void TransferSender::complete() {
   next_data_ = chunks_;
   next_parity_ = parity_chunks();
   repairs_.clear();
+  covers_.clear();
   records_.clear();
   fresh_records_.clear();
   resent_.clear();
@@ -168,7 +201,8 @@ void TransferSender::left(TimePoint now) {
 }
 
 TimePoint TransferSender::next_timeout() const {
-  return records_.empty() ? kNever : records_.front().expires;
+  return std::min(records_.empty() ? kNever : records_.front().expires,
+                  covers_.empty() || fresh_left() ? kNever : covers_.front().not_before);
 }
 
 std::uint64_t TransferSender::bytes_held() const {

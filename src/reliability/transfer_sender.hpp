@@ -2,7 +2,9 @@
 //
 // Model: a transfer is one data message, and one parity message for coded schemes. Fresh chunks go once, in order, data
 // before parity. Repairs go before fresh chunks. A chunk becomes a repair when its timeout runs out (SR RTO), or when a
-// report that must have seen its last transmission still wants it (the others).
+// report that must have seen its last transmission still wants it (the others). Where the loss of a repair would cost a
+// round trip that nothing hides, it is sent again behind the fresh chunks without waiting for that news: its covers
+// (adaptive scheme). One pass over all of them follows the other, so that the copies of a chunk are far apart.
 //
 // "Must have seen": a repair sent at stamp R is lost when the report echoes offers of a stamp >= R: they were sent
 // behind it. A first transmission that a receiver without parity lists is lost, since that one lists gaps only after
@@ -15,6 +17,7 @@
 // Source: RFC 9002 section 6.1 and RFC 8985 for loss by later evidence; docs/reliability.md.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -38,23 +41,34 @@ struct TransferPlan {
   std::span<const std::byte> data;
   std::uint32_t chunk_bytes = 0;
   bool carries_payload = true;
+  CodingLayout layout;  // nothing in it is coded without a code
 };
 
 class TransferSender {
  public:
-  // `code` is null for schemes without parity.
+  // `code` is null when no chunk is coded.
   TransferSender(const TransferPlan& plan, SchemeRules rules, const coding::ErasureCode* code, Executor& executor);
 
+  enum class Kind : std::uint8_t { Fresh, Parity, Repair, Cover };
   struct Extent {
-    bool parity = false;
+    Kind kind = Kind::Fresh;
     std::uint32_t first = 0;
     std::uint32_t count = 0;
+    [[nodiscard]] bool parity() const { return kind == Kind::Parity; }
+    [[nodiscard]] bool again() const { return kind == Kind::Repair || kind == Kind::Cover; }
   };
   std::optional<Extent> next_repair(std::uint32_t most);
+  // One whose time has come.
+  std::optional<Extent> next_cover(std::uint32_t most, TimePoint now);
   // Nothing while parity is still being encoded.
   std::optional<Extent> next_fresh(std::uint32_t most) const;
+  // How a repair is covered: by so many further copies, each at least so long after the one before.
+  struct Covering {
+    std::uint32_t copies = 0;
+    Duration spacing{0};
+  };
   // The extent was handed to the transport and leaves it at `leaves`.
-  void sent(const Extent& extent, bool repair, TimePoint leaves, Duration rto);
+  void sent(const Extent& extent, TimePoint leaves, Duration rto, const Covering& covering);
   [[nodiscard]] std::span<const std::byte> bytes(const Extent& extent) const;
 
   // Protocol: it claims chunks that have not been sent.
@@ -69,16 +83,27 @@ class TransferSender {
   // All that was handed out has left the transport by now.
   void left(TimePoint now);
   [[nodiscard]] TimePoint next_timeout() const;
+  [[nodiscard]] bool covers_left() const { return !covers_.empty(); }
 
   [[nodiscard]] const TransferPlan& plan() const { return plan_; }
   [[nodiscard]] std::uint32_t chunks() const { return chunks_; }
   [[nodiscard]] std::uint32_t parity_chunks() const { return encoder_ ? encoder_->map().layout.parity_chunks() : 0; }
   [[nodiscard]] bool fresh_left() const { return next_data_ < chunks_ || next_parity_ < parity_chunks(); }
+  // First transmissions, parity among them, that have yet to be handed out.
+  [[nodiscard]] std::uint64_t fresh_bytes_left() const {
+    return std::uint64_t{chunks_ - next_data_ + parity_chunks() - next_parity_} * plan_.chunk_bytes;
+  }
+  // Parity shards that every submessage has been given.
+  [[nodiscard]] std::uint32_t parity_layer() const { return next_parity_ / std::max(1U, plan_.layout.submessages); }
   [[nodiscard]] bool data_handed_out() const { return next_data_ == chunks_; }
   [[nodiscard]] bool done() const { return done_; }
   // Done, and no encoding task reads the data any more.
   [[nodiscard]] bool released() const { return done_ && (!encoder_ || encoder_->work().idle()); }
   [[nodiscard]] std::uint64_t bytes_held() const;  // by the peer, as far as it has said
+  // Of the chunks handed out, those of which a loss is known; parity that made up for more is not in it.
+  [[nodiscard]] double lost_share() const {
+    return next_data_ == 0 ? 0 : static_cast<double>(resent_.size()) / next_data_;
+  }
   [[nodiscard]] std::uint64_t retransmitted() const { return retransmitted_; }
   [[nodiscard]] bool invariants() const;
 
@@ -92,6 +117,12 @@ class TransferSender {
     std::uint32_t end;
     Stamp left;
   };
+  struct Cover {
+    ChunkRange chunks;
+    std::uint32_t copies;  // this one and those after it
+    Duration spacing;
+    TimePoint not_before;
+  };
   static constexpr Stamp kQueued = UINT64_MAX;
 
   [[nodiscard]] bool held(std::uint32_t chunk) const { return (held_[chunk / 64] >> (chunk % 64) & 1) != 0; }
@@ -99,6 +130,9 @@ class TransferSender {
   void want(std::uint32_t chunk, Stamp echo);
   void queue_repair(std::uint32_t chunk);
   void note_echo(Stamp echo);
+  // The first chunks of `range` that the peer does not hold, at most so many; those before them leave the range.
+  std::uint32_t skip_held(ChunkRange& range, std::uint32_t most);
+  void sent_again(const Extent& extent, TimePoint leaves, const Covering& covering);
 
   TransferPlan plan_;
   SchemeRules rules_;
@@ -110,7 +144,8 @@ class TransferSender {
   std::uint32_t held_chunks_ = 0;
   std::vector<std::uint64_t> held_;
   std::deque<ChunkRange> repairs_;
-  std::unordered_map<std::uint32_t, Stamp> resent_;  // last repair of a chunk, kQueued while it waits
+  std::deque<Cover> covers_;
+  std::unordered_map<std::uint32_t, Stamp> resent_;  // last repair of a chunk, kQueued while it or a cover waits
   std::deque<SendRecord> records_;
   std::deque<FreshRecord> fresh_records_;
   std::uint32_t fresh_seen_ = 0;  // first transmissions below were sent before the offers that the peer has echoed

@@ -1,6 +1,7 @@
 #include "simulation/link_model.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace sdr::simulation {
 namespace {
@@ -50,13 +51,15 @@ LinkModel::LinkModel(const LinkSpec& spec, Direction direction, std::uint32_t st
       duplicate_random_(random_for(spec, direction, stream, Purpose::Duplicate)),
       duplicate_delay_random_(random_for(spec, direction, stream, Purpose::DuplicateDelay)),
       jitter_random_(random_for(spec, direction, stream, Purpose::Jitter)),
+      loss_(spec.loss),
+      bursts_(spec.burst * (1 - spec.loss) > 1),
       losing_(Chance(spec.loss).happens(random_for(spec, direction, stream, Purpose::FirstState)(0))) {}
 
 Fate LinkModel::carry(std::uint32_t wire_bytes, TimePoint now) {
   const std::uint64_t n = counts_.packets++;
   if (n == 0) begun_ = now;
   // First, whatever becomes of the packet: the chain takes its step for every n.
-  bool is_lost = lost(n, wire_bytes);
+  bool is_lost = lost(n, wire_bytes, now);
   if (!spec_.trace.empty()) is_lost = lost_in_trace() || is_lost;
   Fate fate;
   if (!serialise(wire_bytes, now, fate.departure)) {
@@ -95,19 +98,32 @@ Duration LinkModel::longest_delay() const {
 }
 
 void LinkModel::set_loss(double loss) {
+  loss_ = loss;
   loss_begins_ = Chance(run_begins(spec_.burst, loss));
   loss_goes_on_ = Chance(1 - run_ends(spec_.burst, loss));
 }
 
-bool LinkModel::lost(std::uint64_t n, std::uint32_t wire_bytes) {
+bool LinkModel::lost(std::uint64_t n, std::uint32_t wire_bytes, TimePoint now) {
   if (spec_.loss_size != 0 && wire_bytes != loss_bytes_) {
     loss_bytes_ = wire_bytes;
     set_loss(spec_.loss_of(wire_bytes));
   }
   if (!loss_begins_.possible()) return false;
-  const Chance& chance = losing_ ? loss_goes_on_ : loss_begins_;
-  losing_ = chance.happens(loss_random_(n));
+  const double idle = bursts_ && n > 0 ? idle_packets(now) : 0;
+  if (idle < 1) {
+    losing_ = (losing_ ? loss_goes_on_ : loss_begins_).happens(loss_random_(n));
+    return losing_;
+  }
+  // So many steps at once: what is left of the state decays to the mean.
+  const double memory = 1 - run_begins(spec_.burst, loss_) - run_ends(spec_.burst, loss_);
+  const double left = std::pow(std::max(0.0, memory), 1 + std::floor(idle));
+  losing_ = Chance(loss_ + ((losing_ ? 1 : 0) - loss_) * left).happens(loss_random_(n));
   return losing_;
+}
+
+double LinkModel::idle_packets(TimePoint now) const {
+  if (!spec_.rate.limited() || now <= busy_until_) return 0;
+  return static_cast<double>((now - busy_until_).count()) / (ns_per_byte_ * spec_.mtu);
 }
 
 bool LinkModel::lost_in_trace() {

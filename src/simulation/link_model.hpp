@@ -13,7 +13,10 @@
 // Losses follow Gilbert (1960) and Elliott (1963) with the loss in the bad state 1 and in the good state 0. For a mean
 // loss p and a mean run of L losses, a bad state ends with r = 1 / L and begins with q = p r / (1 - p). Independent
 // losses are the case r = 1 - p, q = p, whose runs have the length 1 / (1 - p); no shorter runs are modelled, so any L
-// below that, 1 above all, means independent. The chain starts in its stationary state and takes one step a packet.
+// below that, 1 above all, means independent. The chain starts in its stationary state and takes one step a packet. A
+// burst is a stretch of time in which a busy link loses, not a number of packets that waits to be lost: where the link
+// has a rate and has been idle, the chain has gone on by a step for each packet of spec.mtu bytes that would have fitted.
+// A sparse stream of acknowledgements is lost one by one then, not by the hundred.
 //
 // With spec.loss_size s, p is that of a packet of s bytes; one of b bytes is lost with 1 - (1 - p)^(b / s), as if each
 // byte were at risk by itself. The chain then takes each step with the chances of that packet's size.
@@ -25,7 +28,8 @@
 // J is linear between points max(jitter, 1 ms) apart, each uniform in 0 to jitter: it never falls faster than time
 // passes, so that jitter by itself keeps the order.
 //
-// Every draw is a function of (seed, direction, stream, purpose, n), and for J of the time: see counter_random.hpp.
+// Every draw is a function of (seed, direction, stream, purpose, n), and for J of the time: see counter_random.hpp. So
+// the losses of a seed are the same whatever the timing; in bursts, as long as the link is busy.
 //
 // Threads: one at a time, in the order of the packets, with times that do not go back.
 #pragma once
@@ -71,7 +75,9 @@ class LinkModel {
   [[nodiscard]] const LinkSpec& spec() const { return spec_; }
 
  private:
-  bool lost(std::uint64_t n, std::uint32_t wire_bytes);
+  bool lost(std::uint64_t n, std::uint32_t wire_bytes, TimePoint now);
+  // Packets that an idle link would have carried since the last one.
+  [[nodiscard]] double idle_packets(TimePoint now) const;
   void set_loss(double loss);
   bool lost_in_trace();
   [[nodiscard]] bool in_outage(TimePoint departure) const;
@@ -96,6 +102,8 @@ class LinkModel {
   CounterRandom duplicate_delay_random_;
   CounterRandom jitter_random_;
 
+  double loss_;                   // of packets of the size that the chances are those of
+  bool bursts_;                   // the chain has a memory
   bool losing_;                   // the state of the chain after the last packet
   std::uint32_t loss_bytes_ = 0;  // the size of packets that the chances of a loss are those of; with loss_size only
   TimePoint begun_{};             // the time of packet 0

@@ -28,7 +28,7 @@ inline const std::vector<Floor>& floors() {
       {"core", {}, {}},
       {"runtime", {"units"}, {"fmt/"}, true},
       {"simulation", {"units"}, {"fmt/"}},
-      {"model", {"units"}, {"fmt/"}},
+      {"model", {"coding", "units"}, {"fmt/"}},
       {"coding", {"units"}, {"isa-l.h", "isa-l/"}},
       {"transport", {"core", "units"}, {"fmt/", "infiniband/"}, true},
       {"sdk", {"transport", "core", "units"}, {"fmt/"}},
@@ -56,6 +56,7 @@ inline const std::vector<PublicHeader>& public_headers() {
       {"sdr/executor.hpp", "units"}, {"sdr/device.hpp", "transport"},
       {"sdr/queue_pair.hpp", "sdk"}, {"sdr/sdr.h", "capi"},
       {"sdr/sdr_mr.h", "capi"},      {"sdr/connection.hpp", "reliability"},
+      {"sdr/link_estimator.hpp", "reliability"},
       {"sdr/driver.hpp", "driver"},
   };
   return table;

@@ -78,7 +78,8 @@ TEST_P(EveryScheme, OnLoopback_DeliversAndVerifiesEveryWrite) {
   EXPECT_LE(number(result.out, "p50", "completion_ms"), number(result.out, "max", "completion_ms"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Schemes, EveryScheme, ::testing::Values("none", "sr-rto", "sr-nack", "ec-xor", "ec-rs"),
+INSTANTIATE_TEST_SUITE_P(Schemes, EveryScheme,
+                         ::testing::Values("none", "sr-rto", "sr-nack", "ec-xor", "ec-rs", "adaptive"),
                          [](const auto& scheme) {
                            std::string name = scheme.param;
                            for (char& c : name) c = c == '-' ? '_' : c;
@@ -101,7 +102,8 @@ TEST_P(EveryReliableScheme, OverALossyLink_RepairsWhatIsLost) {
   EXPECT_GE(number(result.out, "rtt_ms"), 19.0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Schemes, EveryReliableScheme, ::testing::Values("sr-rto", "sr-nack", "ec-xor", "ec-rs:16:6"),
+INSTANTIATE_TEST_SUITE_P(Schemes, EveryReliableScheme,
+                         ::testing::Values("sr-rto", "sr-nack", "ec-xor", "ec-rs:16:6", "adaptive"),
                          [](const auto& scheme) {
                            std::string name = scheme.param;
                            for (char& c : name) c = c == '-' || c == ':' ? '_' : c;

@@ -51,9 +51,9 @@ TEST(Plan, InJson_HasEverySchemeAndTheBest) {
   const Json plan = plan_json(kPath);
   EXPECT_NEAR(plan["ideal_ms"].get<double>(), 27.684, 0.001);
   EXPECT_NEAR(plan["floor_ms"].get<double>(), 27.711, 0.001);
-  EXPECT_EQ(plan["best"], "ec-rs");
+  EXPECT_EQ(plan["best"], "adaptive");
   EXPECT_EQ(plan["chunks"], 32768);
-  ASSERT_EQ(plan["schemes"].size(), 6U);
+  ASSERT_EQ(plan["schemes"].size(), 7U);
   int best = 0;
   for (const Json& scheme : plan["schemes"]) {
     for (const char* field : {"mean_ms", "p50_ms", "p99_ms", "p999_ms", "overhead", "fallback", "encode_cores"}) {
@@ -80,7 +80,7 @@ TEST(Plan, ForAPerson_PrintsATableAndWhy) {
   const Planned planned = run_plan(kPath);
   ASSERT_EQ(planned.code, 0) << planned.err;
   for (const char* part : {"128 MiB", "25.0 ms", "floor", "scheme", "p99.9 ms", "more bytes", "cores", "sr-rto",
-                           "sr-nack", "ec-xor:32:8", "ec-rs:32:8", "->", "Best: ec-rs:"}) {
+                           "sr-nack", "ec-xor:32:8", "ec-rs:32:8", "->", "adaptive", "Best: adaptive: "}) {
     EXPECT_NE(planned.out.find(part), std::string::npos) << part << " is not in\n" << planned.out;
   }
 }
@@ -113,7 +113,7 @@ TEST(Plan, OfALinkProfile_TakesWhatIsNotGiven) {
   EXPECT_EQ(plan["rtt_ms"], 25);
   EXPECT_EQ(plan["mtu"], 4096);
   EXPECT_EQ(plan["loss"], 1e-2);
-  EXPECT_EQ(plan["best"], "ec-rs");
+  EXPECT_EQ(plan["best"], "adaptive");
   const Json other = plan_json({"--link-profile", file, "--size", "1MiB", "--mtu", "8192", "--rtt", "5ms"});
   EXPECT_EQ(other["rtt_ms"], 5);
   EXPECT_EQ(other["loss"], 5e-2);

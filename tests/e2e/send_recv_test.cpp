@@ -57,11 +57,19 @@ class SendRecv : public ::testing::Test {
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
-  // The one partial file that there is.
+  // The partial file; the largest, where there are several (their names, and so their order, are hashes).
   fs::path part() const {
     std::error_code error;
-    const fs::directory_iterator it(dir_ / "into/.sdr-partial", error);
-    return error || it == fs::directory_iterator() ? fs::path() : it->path();
+    fs::path largest;
+    std::uintmax_t most = 0;
+    for (fs::directory_iterator it(dir_ / "into/.sdr-partial", error), end; !error && it != end; it.increment(error)) {
+      std::error_code gone;
+      const std::uintmax_t size = fs::file_size(it->path(), gone);
+      if (gone || size < most) continue;
+      largest = it->path();
+      most = size;
+    }
+    return largest;
   }
   // Waits until byte `at` of the source has arrived in the partial file. Random bytes: never right by accident.
   bool arrived(const std::string& source, std::size_t at) const {
@@ -158,7 +166,7 @@ TEST_P(SendRecvScheme, LossyLink_DeliversEveryByte) {
   EXPECT_EQ(read_file(dir_ / "into/file"), read_file(dir_ / "file"));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SendRecvScheme, ::testing::Values("sr-rto", "sr-nack", "ec-xor", "ec-rs"),
+INSTANTIATE_TEST_SUITE_P(All, SendRecvScheme, ::testing::Values("sr-rto", "sr-nack", "ec-xor", "ec-rs", "adaptive"),
                          [](const auto& scheme) {
                            std::string name = scheme.param;
                            std::erase(name, '-');

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <atomic>
+
 #include "experiment/reserved_memory.hpp"
 #include "tests/experiment/trial.hpp"
 
@@ -14,7 +16,7 @@ using experiment::WriteTrial;
 using ::testing::HasSubstr;
 using namespace std::chrono_literals;
 
-constexpr Scheme kSchemes[] = {Scheme::SrRto, Scheme::SrNack, Scheme::EcXor, Scheme::EcRs};
+constexpr Scheme kSchemes[] = {Scheme::SrRto, Scheme::SrNack, Scheme::EcXor, Scheme::EcRs, Scheme::Adaptive};
 
 // --- repeatable ---
 
@@ -43,6 +45,13 @@ TEST(Trials, AnotherSeed_LosesOtherPackets) {
   EXPECT_EQ(results(what, 4), first) << "the trial's seed stands in the place of the link's";
   what.seed = 2;
   EXPECT_NE(results(what, 4), first);
+}
+
+TEST(Trials, Stopped_BeginNoFurtherRun) {
+  const std::atomic<bool> stop{true};
+  const WriteTrial what = trial("rtt=1ms", Scheme::SrNack, 1_KiB);
+  const auto stopped = experiment::run_all(what, {.runs = 100'000, .threads = 2, .stop = &stop});
+  EXPECT_EQ(stopped.error().code, ErrorCode::Closed);
 }
 
 TEST(Trials, BadPlans_AreRefusedWithValueAndRange) {

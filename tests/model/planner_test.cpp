@@ -136,17 +136,19 @@ TEST(Plan, HasEverySchemeInOrder) {
   const Plan plan = plan_of(paper_path(1e-3), 128_MiB);
   std::string names;
   for (const PlannedScheme& s : plan.schemes) names += to_text(s.scheme).substr(0, 6) + (s.tuned ? "* " : " ");
-  EXPECT_EQ(names, "sr-rto sr-nac ec-xor ec-xor* ec-rs: ec-rs:* ");
+  EXPECT_EQ(names, "sr-rto sr-nac ec-xor ec-xor* ec-rs: ec-rs:* adapti ");
   EXPECT_TRUE(plan.untunable.empty());
 }
 
-TEST(Plan, OfThePapersMessage_TakesReedSolomonAtOnePercent) {
+TEST(Plan, OfThePapersMessage_TakesAdaptiveAtOnePercent) {
   const Plan plan = plan_of(paper_path(1e-2), 128_MiB);
-  EXPECT_EQ(best_of(plan).scheme.kind, SchemeKind::EcRs);
-  EXPECT_TRUE(best_of(plan).tuned);
-  EXPECT_LE(best_of(plan).overhead(), 0.1);
-  EXPECT_LT(best_of(plan).fallback, kRare);
-  EXPECT_LT(best_of(plan).slowdown, 1.1);
+  EXPECT_EQ(best_of(plan).scheme.kind, SchemeKind::Adaptive);
+  const PlannedScheme* coded = find(plan, SchemeKind::EcRs, true);
+  for (const PlannedScheme* scheme : {&best_of(plan), coded}) {
+    EXPECT_LE(scheme->overhead(), 0.1);
+    EXPECT_LT(scheme->fallback, kRare);
+    EXPECT_LT(scheme->slowdown, 1.1);
+  }
   EXPECT_FALSE(find(plan, SchemeKind::EcRs, false)->within_budget) << "(32, 8) is 25 % more bytes";
   EXPECT_TRUE(find(plan_of(paper_path(1e-2), 128_MiB, 0.25), SchemeKind::EcRs, false)->within_budget);
 }
@@ -242,8 +244,16 @@ TEST(Plan, Cores_AreTheRateOverTheSpeedOfOne) {
   EXPECT_EQ(reason(unknown).find("cores"), std::string::npos) << reason(unknown);
 }
 
-TEST(Plan, Reason_NamesBothKindsOfScheme) {
-  const std::string coded = reason(plan_of(paper_path(1e-2), 128_MiB));
+TEST(Plan, Reason_NamesEveryKindOfScheme) {
+  const std::string adaptive = reason(plan_of(paper_path(1e-2), 128_MiB));
+  EXPECT_TRUE(adaptive.starts_with("adaptive:")) << adaptive;
+  for (const char* part : {"sr-nack", "ec-rs:", "25.0 ms", "more bytes", "cores"}) {
+    EXPECT_NE(adaptive.find(part), std::string::npos) << part << " in: " << adaptive;
+  }
+  Plan without = plan_of(paper_path(1e-2), 128_MiB);
+  std::erase_if(without.schemes, [](const PlannedScheme& s) { return s.scheme.kind == SchemeKind::Adaptive; });
+  without.best = choose(without.schemes);
+  const std::string coded = reason(without);
   EXPECT_TRUE(coded.starts_with("ec-rs:")) << coded;
   for (const char* part : {"sr-nack", "25.0 ms", "more bytes", "cores"}) {
     EXPECT_NE(coded.find(part), std::string::npos) << part << " in: " << coded;

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <vector>
 
@@ -33,6 +34,16 @@ TEST(Samples, AreTheSame_WithOneTwoOrThreeThreads) {
       }
     }
   }
+}
+
+TEST(Samples, Stopped_AreDrawnNoFurther) {
+  std::atomic<bool> stop{false};
+  std::atomic<std::size_t> drawn{0};
+  draw_samples({.count = 1'000'000, .threads = 2, .stop = &stop}, [&](Draws&) {
+    stop = true;
+    return static_cast<double>(++drawn);
+  });
+  EXPECT_LE(drawn, 256U) << "each thread ends the block that it is at";
 }
 
 TEST(Samples, Percentiles_AreSamples) {

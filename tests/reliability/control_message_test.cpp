@@ -33,6 +33,8 @@ void expect_equal(const Report& a, const Report& b) {
   EXPECT_EQ(a.base, b.base);
   EXPECT_EQ(a.from, b.from);
   EXPECT_EQ(a.horizon, b.horizon);
+  EXPECT_EQ(a.lost, b.lost);
+  EXPECT_EQ(a.runs, b.runs);
   ASSERT_EQ(a.missing.size(), b.missing.size());
   for (std::size_t i = 0; i < a.missing.size(); ++i) {
     EXPECT_EQ(a.missing[i].first, b.missing[i].first);
@@ -42,6 +44,10 @@ void expect_equal(const Report& a, const Report& b) {
 
 Report random_report(std::mt19937_64& random, std::size_t ranges) {
   Report report{.transfer = random(), .complete = random() % 2 == 0};
+  if (report.complete) {
+    report.lost = static_cast<std::uint32_t>(random());
+    report.runs = static_cast<std::uint32_t>(random());
+  }
   report.base = static_cast<std::uint32_t>(random() % 1'000'000);
   report.from = report.base + static_cast<std::uint32_t>(random() % 3 == 0 ? random() % 1000 : 0);
   std::uint32_t at = report.from;
@@ -72,8 +78,10 @@ TEST(ControlMessage, PingsAndPongs_ComeBackAsWritten_AndPaddingIsNoMatter) {
 TEST(ControlMessage, Offers_ComeBackAsWritten) {
   Datagram datagram;
   write(datagram.writer, OffersHeader{5, 6, 7});
-  const Offer offers[] = {
-      {1, 2, 3, 4, std::nullopt, false}, {UINT64_MAX, 1, 0, 9, 0U, true}, {3, 3, 3, 3, 0xFFFFFFFFU, false}};
+  const Offer offers[] = {{1, 2, 3, 4, std::nullopt, false},
+                          {UINT64_MAX, 1, 0, 9, 0U, true},
+                          {3, 3, 3, 3, 0xFFFFFFFFU, false},
+                          {4, 4, 4, 4, std::nullopt, true, reliability::TailCode{7, 1098, 254}}};
   for (const Offer& offer : offers) ASSERT_TRUE(append(datagram.writer, offer));
   OffersReader reader = datagram.parsed<OffersReader>();
   EXPECT_EQ(reader.header.stamp, 5U);
@@ -88,6 +96,7 @@ TEST(ControlMessage, Offers_ComeBackAsWritten) {
     EXPECT_EQ(read->offset, offer.offset);
     EXPECT_EQ(read->immediate, offer.immediate);
     EXPECT_EQ(read->all_sent, offer.all_sent);
+    EXPECT_EQ(read->code, offer.code);
   }
   EXPECT_FALSE(reader.next());
 }

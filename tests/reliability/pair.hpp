@@ -38,7 +38,8 @@ inline constexpr bool kSanitized = true;
 inline constexpr bool kSanitized = false;
 #endif
 
-inline constexpr std::array<Scheme, 4> kAllSchemes{Scheme::SrRto, Scheme::SrNack, Scheme::EcXor, Scheme::EcRs};
+inline constexpr std::array<Scheme, 5> kAllSchemes{Scheme::SrRto, Scheme::SrNack, Scheme::EcXor, Scheme::EcRs,
+                                                    Scheme::Adaptive};
 
 // A scheme's name where only letters, digits and underscores may stand.
 inline std::string identifier(Scheme scheme) {

@@ -19,11 +19,11 @@ class Script {
         code_(SchemeRules{scheme}.coded()
                   ? std::optional(coding::ErasureCode::create({coding::CodeKind::ReedSolomon, k, m}).value())
                   : std::nullopt),
-        sender_({.data = data_, .chunk_bytes = 100}, SchemeRules{scheme}, code_ ? &*code_ : nullptr, executor_) {}
+        sender_({.data = data_, .chunk_bytes = 100, .layout = layout_of(chunks, code_)}, SchemeRules{scheme}, code_ ? &*code_ : nullptr, executor_) {}
 
   // Sends everything fresh, 16 chunks at a time, at `now`.
   void send_all() {
-    while (const auto extent = sender_.next_fresh(16)) sender_.sent(*extent, false, now, rto);
+    while (const auto extent = sender_.next_fresh(16)) sender_.sent(*extent, now, rto, covering);
   }
   void report(std::uint32_t base, std::uint32_t horizon, std::vector<ChunkRange> missing,
               TimePoint echo = TimePoint()) {
@@ -37,7 +37,16 @@ class Script {
     std::vector<std::uint32_t> chunks;
     while (const auto extent = sender_.next_repair(16)) {
       for (std::uint32_t c = extent->first; c < extent->first + extent->count; ++c) chunks.push_back(c);
-      sender_.sent(*extent, true, now, rto);
+      sender_.sent(*extent, now, rto, covering);
+    }
+    return chunks;
+  }
+  // Takes the covers that may go at `now` and sends them: their chunks.
+  std::vector<std::uint32_t> cover() {
+    std::vector<std::uint32_t> chunks;
+    while (const auto extent = sender_.next_cover(16, now)) {
+      for (std::uint32_t c = extent->first; c < extent->first + extent->count; ++c) chunks.push_back(c);
+      sender_.sent(*extent, now, rto, {});
     }
     return chunks;
   }
@@ -45,8 +54,12 @@ class Script {
 
   TimePoint now{std::chrono::seconds(1)};
   Duration rto = milliseconds(75);
+  TransferSender::Covering covering;
 
  private:
+  static CodingLayout layout_of(std::uint32_t chunks, const std::optional<coding::ErasureCode>& code) {
+    return code ? CodingLayout(chunks, code->shape()) : CodingLayout::uncoded(chunks);
+  }
   InlineExecutor executor_;
   std::vector<std::byte> data_;
   std::optional<coding::ErasureCode> code_;
@@ -77,6 +90,45 @@ TEST(TransferSender, LostRepair_GoesAgainOnceOffersBehindItWereEchoed) {
   EXPECT_EQ(script.repair(), Chunks({4}));
 }
 
+TEST(TransferSender, CoversOfARepair_GoBehindOneAnother_AndAreNoNewsOfALoss) {
+  Script script(Scheme::SrNack, 10);
+  script.covering = {.copies = 2};
+  script.send_all();
+  script.report(2, 10, {{2, 1}, {5, 1}});
+  EXPECT_EQ(script.repair(), Chunks({2, 5}));
+  script.report(2, 10, {{2, 1}, {5, 1}}, script.now);  // both lost, as far as the peer has seen: covers are on their way
+  EXPECT_EQ(script.repair(), Chunks());
+  EXPECT_EQ(script.cover(), Chunks({2, 5, 2, 5}));
+  EXPECT_EQ(script.cover(), Chunks());
+  script.report(2, 10, {{2, 1}}, script.now);  // all of them lost
+  EXPECT_EQ(script.repair(), Chunks({2}));
+}
+
+TEST(TransferSender, CoversOfWhatHasArrived_AreNotSent) {
+  Script script(Scheme::SrNack, 10);
+  script.covering = {.copies = 3};
+  script.send_all();
+  script.report(2, 10, {{2, 1}, {5, 1}});
+  EXPECT_EQ(script.repair(), Chunks({2, 5}));
+  script.report(5, 10, {{5, 1}});
+  EXPECT_EQ(script.cover(), Chunks({5, 5, 5}));
+}
+
+TEST(TransferSender, CoversWaitForTheirDistance) {
+  Script script(Scheme::SrNack, 10);
+  script.covering = {.copies = 2, .spacing = milliseconds(4)};
+  script.send_all();
+  script.report(2, 10, {{2, 1}});
+  EXPECT_EQ(script.repair(), Chunks({2}));
+  EXPECT_EQ(script.cover(), Chunks());
+  EXPECT_EQ(script.sender().next_timeout(), script.now + milliseconds(4));
+  script.now += milliseconds(4);
+  EXPECT_EQ(script.cover(), Chunks({2}));
+  script.now += milliseconds(4);
+  EXPECT_EQ(script.cover(), Chunks({2}));
+  EXPECT_FALSE(script.sender().covers_left());
+}
+
 TEST(TransferSender, RepairThatIsAcknowledgedWhileItWaits_IsNotSent) {
   Script script(Scheme::SrNack, 10);
   script.send_all();
@@ -88,7 +140,7 @@ TEST(TransferSender, RepairThatIsAcknowledgedWhileItWaits_IsNotSent) {
 TEST(TransferSender, GapsBeyondWhatWasSent_AreNoReason) {
   Script script(Scheme::SrNack, 40);
   const auto extent = script.sender().next_fresh(16);
-  script.sender().sent(*extent, false, script.now, script.rto);
+  script.sender().sent(*extent, script.now, script.rto, {});
   script.report(2, 40, {{2, 38}});
   EXPECT_EQ(script.repair().size(), 14U);
 }
@@ -124,9 +176,9 @@ TEST(TransferSender, Coded_ParityGoesBehindTheData_AndEveryByteOnce) {
   std::uint32_t data = 0, parity = 0;
   while (const auto extent = script.sender().next_fresh(3)) {
     EXPECT_EQ(script.sender().bytes(*extent).size(), extent->count * 100U);
-    EXPECT_TRUE(!extent->parity || data == 10);
-    (extent->parity ? parity : data) += extent->count;
-    script.sender().sent(*extent, false, script.now, script.rto);
+    EXPECT_TRUE(!extent->parity() || data == 10);
+    (extent->parity() ? parity : data) += extent->count;
+    script.sender().sent(*extent, script.now, script.rto, {});
   }
   EXPECT_EQ(data, 10U);
   EXPECT_EQ(parity, 6U);
@@ -154,7 +206,7 @@ TEST(TransferSender, Coded_WhatCouldBeSparedYesterday_MayBeWantedToday) {
 TEST(TransferSender, ClaimsOfWhatWasNotSent_AreContradictions) {
   Script script(Scheme::SrNack, 40);
   const auto extent = script.sender().next_fresh(16);
-  script.sender().sent(*extent, false, script.now, script.rto);
+  script.sender().sent(*extent, script.now, script.rto, {});
   for (const Report& report :
        {Report{.base = 17, .horizon = 17}, Report{.complete = true, .base = 40, .horizon = 40}}) {
     const Result<void> taken = script.sender().handle(report, 0);

@@ -108,8 +108,8 @@ TEST(LinkModel, SameSeed_GivesTheSameFates_AndAnotherSeedDirectionOrStreamOthers
 }
 
 TEST(LinkModel, LossOfPacketN_DoesNotDependOnItsSizeOrTime) {
-  LinkModel one = link("loss=0.1,burst=3,rate=1Gbit,queue=1ms");
-  LinkModel two = link("loss=0.1,burst=3,rate=1Gbit,queue=1ms");
+  LinkModel one = link("loss=0.1,rate=1Gbit,queue=1ms");
+  LinkModel two = link("loss=0.1,rate=1Gbit,queue=1ms");
   std::uint64_t queue_drops = 0;
   for (int i = 0; i < 20000; ++i) {
     const Fate calm = one.carry(100, kStart + i * 1ms);
@@ -122,6 +122,29 @@ TEST(LinkModel, LossOfPacketN_DoesNotDependOnItsSizeOrTime) {
   }
   EXPECT_GT(queue_drops, 100U);
   EXPECT_EQ(two.counts().dropped_by_queue, queue_drops);
+}
+
+TEST(LinkModel, LossInBursts_OnABusyLink_DoesNotDependOnTheTiming) {
+  LinkModel one = link("loss=0.1,burst=20,rate=1Gbit,queue=1s");
+  LinkModel two = link("loss=0.1,burst=20,rate=1Gbit,queue=1s");
+  for (int i = 0; i < 20000; ++i)
+    EXPECT_EQ(one.carry(1500, kStart + i * 12us).drop, two.carry(1500, kStart + i * 10us).drop) << "packet " << i;
+}
+
+// A burst is a stretch of time: it does not wait for sparse packets to lose.
+TEST(LinkModel, LossInBursts_OnAnIdleLink_TakesPacketsOneByOne) {
+  LinkModel sparse = link("loss=0.1,burst=50,rate=1Gbit,seed=3");
+  std::uint64_t losses = 0, runs = 0;
+  bool before = false;
+  constexpr std::uint64_t kPackets = 100'000;
+  for (std::uint64_t i = 0; i < kPackets; ++i) {
+    const bool lost = sparse.carry(100, kStart + i * 20ms).drop == Drop::Loss;
+    losses += lost ? 1U : 0U;
+    runs += lost && !before ? 1U : 0U;
+    before = lost;
+  }
+  EXPECT_NEAR(static_cast<double>(losses) / kPackets, 0.1, 0.005);
+  EXPECT_NEAR(static_cast<double>(losses) / static_cast<double>(runs), 1 / 0.9, 0.02);
 }
 
 TEST(LinkModel, BothDirections_TogetherDelayByTheRtt) {

@@ -2,18 +2,14 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
-#include <fstream>
-#include <initializer_list>
-#include <iterator>
-#include <optional>
+
+#include "sdr/json_fields.hpp"
 
 namespace sdr::cli {
 namespace {
 
+constexpr const char* kFile = "the profile";
 constexpr std::size_t kLargestFile = std::size_t{1} << 20;
 constexpr std::size_t kMostPayloads = 1000;
 constexpr double kLongestRttMs = 3.6e6;
@@ -23,76 +19,12 @@ Error refused(std::string message) {
   return {ErrorCode::InvalidArgument, std::move(message)};
 }
 
-std::string shown(const Json& value) {
-  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
-  constexpr std::size_t kLongest = 40;
-  return text.size() <= kLongest ? text : text.substr(0, kLongest) + "...";
-}
-
-// An object of the file, whose fields are taken one by one. The first thing that is wrong is kept; taking goes on with
-// zeros.
-class Fields {
- public:
-  Fields(const Json& object, std::string where, std::initializer_list<std::string_view> known)
-      : object_(object), where_(std::move(where)) {
-    if (!object.is_object()) fail(fmt::format("{} {} is not an object", label(""), shown(object)));
-    if (error_) return;
-    for (const auto& [name, value] : object.items()) {
-      if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-      std::string names;
-      for (const std::string_view one : known) names += (names.empty() ? "" : ", ") + std::string(one);
-      fail(fmt::format("unknown field {}; there are {}", label(name), names));
-    }
-  }
-
-  const Json& take(std::string_view name) {
-    static const Json nothing;
-    if (error_) return nothing;
-    const auto found = object_.find(std::string(name));
-    if (found != object_.end()) return *found;
-    fail(fmt::format("field {} is missing", label(name)));
-    return nothing;
-  }
-
-  double number(std::string_view name, double least, double most) {
-    const Json& value = take(name);
-    if (error_) return 0;
-    // Written so that what is not a number is refused as well.
-    if (value.is_number() && value.get<double>() >= least && value.get<double>() <= most) return value.get<double>();
-    fail(fmt::format("field {} {} is not a number from {} to {}", label(name), shown(value), least, most));
-    return 0;
-  }
-
-  std::uint64_t whole(std::string_view name, double least, double most) {
-    const double value = number(name, least, most);
-    if (!error_ && !take(name).is_number_unsigned()) {
-      fail(fmt::format("field {} {} is not a whole number from {} to {}", label(name), shown(take(name)), least, most));
-    }
-    return error_ ? 0 : static_cast<std::uint64_t>(value);
-  }
-
-  void fail(std::string message) {
-    if (!error_) error_ = refused(std::move(message));
-  }
-  [[nodiscard]] const std::optional<Error>& error() const { return error_; }
-
- private:
-  [[nodiscard]] std::string label(std::string_view name) const {
-    if (name.empty()) return where_.empty() ? "the profile" : where_;
-    return where_.empty() ? std::string(name) : fmt::format("{}.{}", where_, name);
-  }
-
-  const Json& object_;
-  std::string where_;
-  std::optional<Error> error_;
-};
-
 Duration from_milliseconds(double ms) {
   return Duration(std::llround(ms * 1e6));
 }
 
 Result<void> take_rtt(const Json& json, LinkProfile& profile) {
-  Fields rtt(json, "rtt_ms", {"min", "p50", "p99"});
+  JsonFields rtt(json, kFile, "rtt_ms", {"min", "p50", "p99"});
   const double least = rtt.number("min", 0, kLongestRttMs);
   const double median = rtt.number("p50", least, kLongestRttMs);
   const double high = rtt.number("p99", median, kLongestRttMs);
@@ -104,7 +36,8 @@ Result<void> take_rtt(const Json& json, LinkProfile& profile) {
 }
 
 Result<LinkProfile::Payload> take_payload(const Json& json, std::size_t index, std::uint64_t least_bytes) {
-  Fields fields(json, fmt::format("payloads[{}]", index), {"bytes", "packets", "loss", "mean_burst", "reorder"});
+  JsonFields fields(json, kFile, fmt::format("payloads[{}]", index),
+                    {"bytes", "packets", "loss", "mean_burst", "reorder"});
   LinkProfile::Payload payload;
   // Ascending, so that no size is there twice.
   payload.bytes = {fields.whole("bytes", static_cast<double>(least_bytes), 65535)};
@@ -136,13 +69,10 @@ Error in_file(const std::string& path, const Error& error) {
 }  // namespace
 
 Result<LinkProfile> LinkProfile::parse(std::string_view text) {
-  Json json;
-  try {
-    json = Json::parse(text);
-  } catch (const Json::parse_error& error) {
-    return refused(fmt::format("is no JSON: it breaks off or is wrong at byte {} of {}", error.byte, text.size()));
-  }
-  Fields fields(json, "", {"version", "rtt_ms", "rate_bits_per_second", "payloads"});
+  const Result<Json> parsed = parse_json(text);
+  if (!parsed) return parsed.error();
+  const Json& json = *parsed;
+  JsonFields fields(json, kFile, "", {"version", "rtt_ms", "rate_bits_per_second", "payloads"});
   // First: a later version may have other fields.
   if (json.is_object() && json.contains("version") && json["version"] != kVersion) {
     return refused(fmt::format("field version {} is not {}", shown(json["version"]), kVersion));
@@ -159,21 +89,9 @@ Result<LinkProfile> LinkProfile::parse(std::string_view text) {
 }
 
 Result<LinkProfile> LinkProfile::load(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text;
-  if (file) {
-    text.resize(kLargestFile + 1);
-    file.read(text.data(), static_cast<std::streamsize>(text.size()));
-    text.resize(static_cast<std::size_t>(file.gcount()));
-  }
-  // A directory opens, and cannot be read.
-  if (!file.is_open() || file.bad()) {
-    return in_file(path, {ErrorCode::System, fmt::format("cannot be read: {}", std::strerror(errno))});
-  }
-  if (text.size() > kLargestFile) {
-    return in_file(path, refused(fmt::format("is longer than {}", to_string(Bytes{kLargestFile}))));
-  }
-  Result<LinkProfile> profile = parse(text);
+  const Result<std::string> text = read_whole_file(path, kLargestFile);
+  if (!text) return in_file(path, text.error());
+  Result<LinkProfile> profile = parse(*text);
   if (!profile) return in_file(path, profile.error());
   return profile;
 }

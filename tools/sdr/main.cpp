@@ -50,10 +50,12 @@ int run(int argc, char** argv) {
   app.footer("Exit codes: 0 done, 1 failed, 2 wrong usage. `sdr SUBCOMMAND --help` has examples.");
   Run chosen;
   add_perf(app, chosen);
+  add_probe(app, chosen);
   add_sim(app, chosen);
   add_send(app, chosen);
   add_recv(app, chosen);
   add_plan(app, chosen);
+  add_sweep(app, chosen);
   add_figures(app, chosen);
   add_info(app, chosen);
   try {

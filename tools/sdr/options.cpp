@@ -59,10 +59,12 @@ Result<void> check_mtu_text(std::string_view text) {
 }
 
 Error no_such_scheme(std::string_view text, bool with_none) {
-  return {ErrorCode::InvalidArgument,
-          fmt::format("unknown scheme \"{}\"; there are {}sr-rto, sr-nack, ec-xor, ec-rs, the last two also with their "
-                      "data and parity chunks (ec-rs:32:8)",
-                      text, with_none ? "none, " : "")};
+  return {
+      ErrorCode::InvalidArgument,
+      fmt::format(
+          "unknown scheme \"{}\"; there are {}adaptive, sr-rto, sr-nack, ec-xor, ec-rs, the last two also with their "
+          "data and parity chunks (ec-rs:32:8)",
+          text, with_none ? "none, " : "")};
 }
 
 }  // namespace
@@ -128,8 +130,8 @@ void add_device_options(CLI::App& app, PathOptions& options) {
 void add_scheme_options(CLI::App& app, PathOptions& options, bool with_scheme_none) {
   const auto scheme = [with_scheme_none](const std::string& t) { return parse_scheme_choice(t, with_scheme_none); };
   app.add_option("--scheme", options.scheme,
-                 with_scheme_none ? "none (bare SDK), sr-rto, sr-nack, ec-xor, ec-rs, ec-rs:32:8"
-                                  : "sr-rto, sr-nack, ec-xor, ec-rs, ec-rs:32:8")
+                 with_scheme_none ? "none (bare SDK), adaptive, sr-rto, sr-nack, ec-xor, ec-rs, ec-rs:32:8"
+                                  : "adaptive, sr-rto, sr-nack, ec-xor, ec-rs, ec-rs:32:8")
       ->check(check_with(scheme))
       ->type_name("NAME")
       ->default_str(std::string(kDefaultScheme));

@@ -36,7 +36,7 @@ struct PathOptions {
   std::string timeout = "10s";
 };
 
-inline constexpr std::string_view kDefaultScheme = "sr-nack";
+inline constexpr std::string_view kDefaultScheme = "adaptive";
 inline constexpr std::uint32_t kDefaultChunkPackets = 1;
 inline constexpr unsigned kMaxChannels = 64;
 
@@ -58,13 +58,17 @@ CLI::Validator link_text();
 CLI::Validator endpoint_text(bool any_port);
 CLI::Validator whole_number(std::uint64_t least, std::uint64_t most);
 
-// A scheme as it is written: "none", "sr-rto", "sr-nack", "ec-xor", "ec-rs", the erasure codes also as "ec-rs:32:8".
+// A scheme as it is written: "none", "adaptive", "sr-rto", "sr-nack", "ec-xor", "ec-rs", the erasure codes also as
+// "ec-rs:32:8".
 struct SchemeChoice {
   std::optional<Scheme> scheme;  // nothing: "none", the bare SDK
   int data_chunks = 32;
   int parity_chunks = 8;
 
+  // One with k and m.
   [[nodiscard]] bool coded() const { return scheme == Scheme::EcXor || scheme == Scheme::EcRs; }
+  // One that encodes and decodes.
+  [[nodiscard]] bool has_parity() const { return coded() || scheme == Scheme::Adaptive; }
   // "ec-rs:32:8", "sr-nack", "none".
   [[nodiscard]] std::string text() const;
   // "scheme", "k" and "m" of a report.

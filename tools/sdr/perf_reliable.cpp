@@ -18,7 +18,7 @@ constexpr Duration kNap = std::chrono::milliseconds(100);
 Result<std::unique_ptr<Connection>> make_connection(const Path& path, const PerfPlan& plan, Session& session) {
   ConnectionOptions options = path.connection_options();
   options.max_outstanding = std::max(options.max_outstanding, plan.receives() + 1);
-  const auto executor = path.scheme().coded() ? Driver::make_executor() : nullptr;
+  const auto executor = path.scheme().has_parity() ? Driver::make_executor() : nullptr;
   auto connection = Connection::create(path.device(), options, executor);
   if (!connection) {
     session.send_error(connection.error().message);

@@ -43,7 +43,7 @@ struct TimeUnit {
 };
 
 std::string cores_of(const PlannedScheme& scheme) {
-  if (!scheme.scheme.coded()) return "0";
+  if (!scheme.scheme.coded() && scheme.scheme.kind != model::SchemeKind::Adaptive) return "0";
   if (!scheme.encode.limited()) return "?";
   return scheme.cores < 0.01 ? "< 0.01" : fmt::format("{:.2f}", scheme.cores);
 }

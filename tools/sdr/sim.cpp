@@ -2,7 +2,6 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <array>
 #include <fstream>
 #include <memory>
@@ -16,13 +15,13 @@
 #include "sdr/report.hpp"
 #include "sdr/sim_report.hpp"
 #include "sdr/sim_timeline.hpp"
+#include "sdr/sim_trial.hpp"
 #include "sdr/subcommands.hpp"
 
 namespace sdr::cli {
 namespace {
 
 constexpr std::string_view kName = "sim";
-constexpr std::uint32_t kUsualMtu = 4096;
 
 constexpr const char* kExamples = R"(Examples:
   sdr sim --scheme ec-rs --loss 1e-3 --runs 1000 --jobs 2
@@ -53,6 +52,8 @@ struct SimOptions {
   std::string seed;
   unsigned jobs = 1;
   std::string step;
+  bool known_loss = false;
+  std::uint32_t warm_writes = 0;
   bool json = false;
   bool speed = false;
   std::string timeline;
@@ -73,29 +74,14 @@ std::string link_text_of(const SimOptions& options) {
 }
 
 Result<experiment::WriteTrial> trial_of(const SimOptions& options, const SchemeChoice& scheme) {
-  experiment::WriteTrial trial;
   const Result<simulation::LinkSpec> link = simulation::LinkSpec::parse(link_text_of(options));
   if (!link) return link.error();
-  trial.link = *link;
-  trial.seed = options.seed.empty() ? link->seed : std::stoull(options.seed);
-  trial.link.seed = trial.seed;
-  trial.size = *parse_bytes(options.size);
-  if (!options.step.empty()) trial.step = *parse_duration(options.step);
-  const std::uint16_t carried = link->payload_within(trial.packet_overhead);
-  const std::uint32_t usual = link->mtu_given ? std::min<std::uint32_t>(carried, kUsualMtu) : kUsualMtu;
-  const std::uint64_t mtu = options.path.mtu == "auto" ? usual : parse_bytes(options.path.mtu)->count;
-  const Result<std::uint32_t> packets = packets_per_chunk(options.path.chunk, static_cast<std::uint32_t>(mtu));
-  if (!packets) return packets.error();
-  ConnectionOptions& connection = trial.connection;
-  connection.scheme = *scheme.scheme;
-  connection.data_chunks = scheme.data_chunks;
-  connection.parity_chunks = scheme.parity_chunks;
-  connection.queue_pair.mtu = {mtu};
-  connection.queue_pair.packets_per_chunk = *packets;
-  // What the packet offset addresses, with small packets.
-  QueuePairOptions& qp = connection.queue_pair;
-  qp.max_message = std::min(qp.max_message, Bytes{mtu << qp.packet_offset_bits});
-  if (Result<void> checked = experiment::check(trial); !checked) return checked.error();
+  const std::uint64_t seed = options.seed.empty() ? link->seed : std::stoull(options.seed);
+  Result<experiment::WriteTrial> trial =
+      write_trial(*link, scheme, *parse_bytes(options.size), options.path.mtu, options.path.chunk, seed);
+  if (trial && !options.step.empty()) trial->step = *parse_duration(options.step);
+  if (trial) trial->known_loss = options.known_loss;
+  if (trial) trial->warm_writes = options.warm_writes;
   return trial;
 }
 
@@ -180,6 +166,12 @@ void add_sim(CLI::App& app, Run& run) {
   sim->add_option("--step", options->step, "Time between two looks of an end (default: 256 packets, at most RTT/1000)")
       ->check(duration_text())
       ->type_name("TIME");
+  sim->add_flag("--known-loss", options->known_loss,
+                "The sender starts with the link's true loss and burst, instead of learning them");
+  sim->add_option("--warm", options->warm_writes, "Writes before the measured one: what they taught the sender counts")
+      ->check(whole_number(0, experiment::WriteTrial::kMostWarmWrites))
+      ->type_name("N")
+      ->capture_default_str();
   sim->add_flag("--json", options->json, "Report in JSON");
   sim->add_flag("--speed", options->speed, "With --json: also how fast the simulation was");
   sim->add_option("--timeline", options->timeline, "Draw the first run into FILE, in SVG")->type_name("FILE");

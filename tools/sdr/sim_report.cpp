@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "model/transfer.hpp"
+#include "sdr/sim_trial.hpp"
 
 namespace sdr::cli {
 namespace {
@@ -13,8 +13,6 @@ using experiment::TrialResult;
 using experiment::WriteTrial;
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
-// What is missing is named by the receiver, one RTT after it was sent; coded schemes fall back to that.
-constexpr double kRepeatAfterNack = 1;
 
 std::vector<Duration> times_of(const std::vector<TrialResult>& results) {
   std::vector<Duration> times;
@@ -24,57 +22,9 @@ std::vector<Duration> times_of(const std::vector<TrialResult>& results) {
   return times;
 }
 
-model::SchemeKind kind_of(Scheme scheme) {
-  switch (scheme) {
-    case Scheme::SrRto:
-      return model::SchemeKind::SrRto;
-    case Scheme::SrNack:
-      return model::SchemeKind::SrNack;
-    case Scheme::EcXor:
-      return model::SchemeKind::EcXor;
-    case Scheme::EcRs:
-      break;
-  }
-  return model::SchemeKind::EcRs;
-}
-
-// The Write as the theory sees it; nothing when it does not (no rate, a loss of 1, ...).
-std::optional<model::Transfer> transfer_of(const WriteTrial& trial, std::uint64_t headers) {
-  const simulation::LinkSpec& link = trial.link;
-  const QueuePairOptions& qp = trial.connection.queue_pair;
-  if (!link.outages.empty() || !link.trace.empty()) return std::nullopt;
-  const std::uint64_t chunk = qp.mtu.count * qp.packets_per_chunk;
-  const std::uint64_t chunks = (trial.size.count + chunk - 1) / chunk;
-  const Bytes wire_chunk{(qp.mtu.count + headers) * qp.packets_per_chunk};
-  const Result<model::Transfer> transfer =
-      model::Transfer::create({.chunk = wire_chunk,
-                               .packet = Bytes{qp.mtu.count + headers},
-                               .rate = link.rate,
-                               .rtt = link.rtt,
-                               .loss = link.loss_of(static_cast<std::uint32_t>(qp.mtu.count + trial.packet_overhead)),
-                               .burst = link.burst},
-                              wire_chunk * chunks);
-  return transfer ? std::optional(*transfer) : std::nullopt;
-}
-
 std::optional<model::Summary> theory_of(const WriteTrial& trial) {
-  const std::optional<model::Transfer> transfer = transfer_of(trial, trial.packet_overhead);
-  if (!transfer) return std::nullopt;
-  model::SchemeSpec scheme{.kind = kind_of(trial.connection.scheme),
-                           .data_chunks = static_cast<unsigned>(trial.connection.data_chunks),
-                           .parity_chunks = static_cast<unsigned>(trial.connection.parity_chunks),
-                           .rto_rtts = trial.connection.rto_factor};
-  if (scheme.coded()) scheme.rto_rtts = kRepeatAfterNack;
-  const Result<model::CompletionTime> time = model::CompletionTime::of(*transfer, scheme);
+  const Result<model::CompletionTime> time = time_in_theory(trial);
   return time ? std::optional(time->summary()) : std::nullopt;
-}
-
-Json theory_json(const std::optional<model::Summary>& theory) {
-  if (!theory) return nullptr;
-  return {{"mean", milliseconds(theory->mean)},
-          {"p50", milliseconds(theory->p50)},
-          {"p99", milliseconds(theory->p99)},
-          {"p999", milliseconds(theory->p999)}};
 }
 
 double per_second(std::uint64_t count, Duration time) {
@@ -82,6 +32,13 @@ double per_second(std::uint64_t count, Duration time) {
 }
 
 }  // namespace
+
+Json summary_json(const model::Summary& summary) {
+  return {{"mean", milliseconds(summary.mean)},
+          {"p50", milliseconds(summary.p50)},
+          {"p99", milliseconds(summary.p99)},
+          {"p999", milliseconds(summary.p999)}};
+}
 
 SimReportCard::SimReportCard(const SchemeChoice& scheme, const WriteTrial& trial,
                              const std::vector<TrialResult>& results)
@@ -115,10 +72,12 @@ Json SimReportCard::to_json(const std::optional<SimSpeed>& speed) const {
   json["size_bytes"] = trial_.size.count;
   json["runs"] = runs_;
   json["seed"] = trial_.seed;
+  json["known_loss"] = trial_.known_loss;
+  json["warm_writes"] = trial_.warm_writes;
   json["completion_ms"] = times_.to_json();
   json["ideal_ms"] = number_or_null(ideal_ms());
   json["floor_ms"] = floor_ ? Json(milliseconds(*floor_)) : Json(nullptr);
-  json["theory_ms"] = theory_json(theory_);
+  json["theory_ms"] = theory_ ? summary_json(*theory_) : Json(nullptr);
   json["slowdown"] = times_.slowdown(ideal_ms());
   json["goodput_gbps"] = number_or_null(goodput_gbps());
   json["writes_complete"] = runs_ - failed_;

@@ -25,6 +25,9 @@ struct SimSpeed {
   Duration cpu{0};  // of all threads
 };
 
+// {"mean": ..., "p50": ..., "p99": ..., "p999": ...}, in milliseconds.
+[[nodiscard]] Json summary_json(const model::Summary& summary);
+
 class SimReportCard {
  public:
   SimReportCard(const SchemeChoice& scheme, const experiment::WriteTrial& trial,

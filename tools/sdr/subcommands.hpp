@@ -14,10 +14,12 @@ namespace sdr::cli {
 using Run = std::function<int()>;
 
 void add_perf(CLI::App& app, Run& run);
+void add_probe(CLI::App& app, Run& run);
 void add_sim(CLI::App& app, Run& run);
 void add_info(CLI::App& app, Run& run);
 void add_figures(CLI::App& app, Run& run);
 void add_plan(CLI::App& app, Run& run);
+void add_sweep(CLI::App& app, Run& run);
 void add_send(CLI::App& app, Run& run);
 void add_recv(CLI::App& app, Run& run);
 

@@ -16,7 +16,7 @@ Result<std::unique_ptr<Connection>> connect_data(Session& session, const Path& p
   options.queue_pair.max_message = Bytes{std::max(kBlock, std::uint64_t{256} * path.mtu() * path.chunk_packets())};
   options.peer_timeout = timeout;
   auto connection =
-      Connection::create(path.device(), options, path.scheme().coded() ? Driver::make_executor() : nullptr);
+      Connection::create(path.device(), options, path.scheme().has_parity() ? Driver::make_executor() : nullptr);
   if (!connection) {
     session.send_error(connection.error().message);
     return connection.error();
