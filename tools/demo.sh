@@ -11,7 +11,7 @@ out=${SDR_DEMO_OUT:-build/demo}
 rtt=25ms
 rate=1Gbit
 losses="1e-4 1e-3 1e-2"
-schemes="sr-rto sr-nack ec-xor ec-rs"
+schemes="sr-rto sr-nack ec-xor ec-rs adaptive"
 # Size in MiB, and Writes that count: small ones vary more and take less time.
 sizes="1:12 4:8 16:5 64:2"
 file_mib=256
@@ -86,6 +86,7 @@ set style line 1 lc rgb "#D55E00" lw 2.2 pt 5 ps 1.3 dt 1
 set style line 2 lc rgb "#0072B2" lw 2.2 pt 7 ps 1.4 dt (12,6)
 set style line 3 lc rgb "#E69F00" lw 2.2 pt 9 ps 1.6 dt (4,4)
 set style line 4 lc rgb "#009E73" lw 2.2 pt 13 ps 1.7 dt 1
+set style line 5 lc rgb "#000000" lw 2.6 pt 2 ps 1.3 dt 1
 set style line 9 lc rgb "#808080" lw 1 dt (2,4)
 set logscale x 2
 set logscale y
@@ -101,7 +102,7 @@ set lmargin 8
 set rmargin 1
 set bmargin 3.6
 set tmargin 3.4
-schemes = "sr-rto sr-nack ec-xor ec-rs"
+schemes = "sr-rto sr-nack ec-xor ec-rs adaptive"
 losses = "1e-4 1e-3 1e-2"
 names = "0.01% 0.1% 1%"
 set multiplot layout 1,3 title "Mean completion time of a reliable Write over 25 ms RTT, 1 Gbit/s"
@@ -110,7 +111,7 @@ do for [p = 1:3] {
   set ylabel (p == 1 ? "slowdown against the lossless ideal" : "")
   if (p == 1) { set key top right Left reverse samplen 3 spacing 1.2 width -1 } else { unset key }
   plot 1 with lines ls 9 notitle, \
-    for [s = 1:4] sprintf("< awk '$1 == \"%s\" && $3 == \"%s\"' %s", word(losses, p), word(schemes, s), data) \
+    for [s = 1:5] sprintf("< awk '$1 == \"%s\" && $3 == \"%s\"' %s", word(losses, p), word(schemes, s), data) \
       using 2:5 with linespoints ls s title word(schemes, s)
 }
 unset multiplot

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "experiment/reserved_memory.hpp"
 #include "experiment/virtual_pair.hpp"
@@ -16,6 +17,8 @@ using transport::Site;
 
 constexpr std::uint64_t kStepPackets = 256;
 constexpr int kStepsAnRtt = 1000;
+constexpr int kRttsAhead = 6;                    // of receives announced
+constexpr std::uint64_t kMessagesATransfer = 2;  // with parity
 // Of virtual time. Whoever has not come through by then does not.
 constexpr Duration kLongestWrite = std::chrono::hours(1);
 constexpr Duration kLongestMeeting = std::chrono::hours(3);
@@ -27,6 +30,18 @@ simulation::LinkSpec without_losses(const simulation::LinkSpec& link) {
   spec.outages.clear();
   spec.trace.clear();
   return spec;
+}
+
+// Never the receiver's memory, nor a message slot, that the sender waits for: transfers stay open until their losses
+// are repaired, which takes round trips.
+void open_the_window(ConnectionOptions& options, Duration rtt) {
+  QueuePairOptions& qp = options.queue_pair;
+  if (!qp.rate.limited() || qp.max_message.count == 0) return;
+  const Bytes ahead = qp.rate.bytes_in(rtt * kRttsAhead);
+  options.posted_ahead = std::max(options.posted_ahead, ahead);
+  const std::uint64_t messages = kMessagesATransfer * (ahead.count / qp.max_message.count + 1);
+  const std::uint64_t most = std::uint64_t{1} << qp.message_id_bits;
+  if (messages > qp.slots) qp.slots = static_cast<std::uint32_t>(std::min(most, std::bit_ceil(messages)));
 }
 
 // The Write of one run, from its posting on.
@@ -160,6 +175,7 @@ Result<TrialResult> run(const WriteTrial& trial, std::uint64_t number, Timeline*
     const auto wire = static_cast<std::uint32_t>(options.queue_pair.mtu.count + trial.packet_overhead);
     options.link->restore(std::min(1.0, link.loss_of(wire) * trial.loss_factor), link.burst);
   }
+  open_the_window(options, link.rtt);
   options.queue_pair.initial_rtt = std::max(Duration(link.rtt), Duration(std::chrono::milliseconds(1)));
 
   VirtualPair pair({.link = without_losses(link), .carry_payload = false, .packet_overhead = trial.packet_overhead});

@@ -13,6 +13,7 @@ namespace {
 constexpr double kLeastParity = 8;
 constexpr double kFreeShare = 1.0 / 256;  // of the RTT
 constexpr std::uint32_t kMostCopies = 15;
+constexpr double kMostLoss = 0.5;  // that parity is made for
 constexpr double kMostChunks = std::numeric_limits<std::uint32_t>::max() / 2;
 
 }  // namespace
@@ -30,7 +31,7 @@ AdaptiveTail::AdaptiveTail(const Transfer& transfer, const SchemeSpec& scheme) {
   if (scheme.max_overhead >= 1) most = std::max(most, kFreeShare * transfer.rtt() / transfer.injection());
   most = std::min(most, room);
   const double burst = transfer.loss().independent() ? 1 : 1 / transfer.loss().run_ends();
-  plan = coding::plan_parity(coded, {p, burst}, scheme.repair_target, static_cast<std::uint32_t>(most));
+  plan = coding::plan_parity(coded, {std::min(p, kMostLoss), burst}, scheme.repair_target, static_cast<std::uint32_t>(most));
   longest = plan.submessages == 0 ? 0 : (tail + plan.submessages - 1) / plan.submessages;
   exposed_repairs = std::min(static_cast<double>(head), static_cast<double>(tail)) * p;
   double all_lost = std::max(1.0, exposed_repairs) * p;

@@ -20,7 +20,8 @@ constexpr double kMostWhenBusy = 0.25;
 constexpr double kLossStep = 1.05;
 // Runs of at most this are taken for independent losses.
 constexpr double kIndependent = 1.25;
-// Where more is lost copies are no help: it is a path that is dark, or carries no packets of this size.
+// Where more is lost copies are no help: it is a path that is dark, or carries no packets of this size. Nor is parity
+// made for more.
 constexpr double kMostLoss = 0.5;
 // Copies of a repair are so many mean bursts apart.
 constexpr double kBurstsApart = 4;
@@ -59,7 +60,7 @@ coding::LossProcess AdaptiveTail::chunk_loss(const TransferShape& shape) const {
   if (link_.loss_upper <= 0) return {0, 1};
   const double packet = std::min(link_.loss_upper, 1.0);
   const double chunk = -std::expm1(shape.packets_per_chunk * std::log1p(-std::min(packet, 1 - 1e-12)));
-  return {std::min(1.0, step_up(chunk)), link_.burst <= kIndependent ? 1.0 : step_up(link_.burst)};
+  return {std::min(kMostLoss, step_up(chunk)), link_.burst <= kIndependent ? 1.0 : step_up(link_.burst)};
 }
 
 CodingLayout AdaptiveTail::layout(const TransferShape& shape, std::uint64_t bytes, std::uint64_t offset,

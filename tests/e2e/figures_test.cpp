@@ -36,14 +36,33 @@ TEST(Figures, ASmallRun_LeavesDataPicturesAndAPage) {
   EXPECT_EQ(page.find("nan"), std::string::npos);
 }
 
+TEST(Figures, OfOurScheme_AreDrawnAndHeldAgainstWhatWeClaim) {
+  if (!has_gnuplot()) GTEST_SKIP() << "gnuplot is not installed";
+  const TemporaryDirectory directory;
+  const std::string out = (directory / "out").string();
+  SdrCommand command({"figures", "--out", out, "--only", "adaptive-bursts", "--samples", "100", "--jobs", "2"});
+  ASSERT_EQ(command.wait(), 0) << command.err();
+  EXPECT_NE(command.out().find("claims about the adaptive scheme hold"), std::string::npos) << command.out();
+  EXPECT_EQ(command.out().find("statements of the paper"), std::string::npos) << command.out();
+  const std::string stem = out + "/figure-adaptive-bursts";
+  EXPECT_GT(read_file(stem + ".png").size(), 20000U);
+  EXPECT_NE(read_file(stem + ".svg").find("</svg>"), std::string::npos);
+  EXPECT_NE(read_file(stem + ".csv").find("\"mean run of 8 packets\",1048576,"), std::string::npos);
+  const std::string page = read_file(out + "/index.html");
+  EXPECT_NE(page.find("we claim"), std::string::npos);
+  EXPECT_NE(page.find("not measured"), std::string::npos) << "a percentile of 100 Writes";
+  EXPECT_EQ(page.find("nan"), std::string::npos);
+}
+
 TEST(Figures, TheSameSeed_GivesTheSameDataWithAnyNumberOfJobs) {
   const TemporaryDirectory directory;
   std::string data[2];
   for (const int i : {0, 1}) {
     const std::string out = (directory / std::to_string(i)).string();
-    SdrCommand command({"figures", "--out", out, "--only", "9", "--samples", "100", "--jobs", i == 0 ? "1" : "3"});
+    SdrCommand command(
+        {"figures", "--out", out, "--only", "9,adaptive", "--samples", "100", "--jobs", i == 0 ? "1" : "3"});
     ASSERT_NE(command.wait(), 2) << command.err();
-    data[i] = read_file(out + "/figure-9.csv");
+    data[i] = read_file(out + "/figure-9.csv") + read_file(out + "/figure-adaptive.csv");
   }
   EXPECT_GT(data[0].size(), 1000U);
   EXPECT_EQ(data[0], data[1]);

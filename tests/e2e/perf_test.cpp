@@ -392,6 +392,23 @@ TEST(Help, OfEverySubcommand_HasExamples) {
   }
 }
 
+// --- what was learned ---
+
+TEST(Perf, Profile_IsWhatTheSenderLearned_AndThePlannerTakesIt) {
+  const TemporaryDirectory directory;
+  const std::string file = (directory / "path.json").string();
+  const Outcome measured = run({"perf", "--self", "--size", "4MiB", "--iters", "6", "--link",
+                                "rtt=5ms,rate=400Mbit,loss=2e-2", "--profile", file});
+  ASSERT_EQ(measured.code, 0) << measured.err;
+  const Outcome planned = run({"plan", "--link-profile", file, "--size", "4MiB", "--json"});
+  ASSERT_EQ(planned.code, 0) << planned.err;
+  EXPECT_NEAR(number(planned.out, "loss"), 2e-2, 1e-2);
+  EXPECT_GE(number(planned.out, "rtt_ms"), 5);
+  const Outcome bare = run({"perf", "--self", "--scheme", "none", "--profile", file});
+  EXPECT_EQ(bare.code, 2);
+  EXPECT_NE(bare.err.find("--profile"), std::string::npos) << bare.err;
+}
+
 // --- info ---
 
 TEST(Info, InJson_HasDevicesKernelAndLimits) {

@@ -1,4 +1,5 @@
-// Figure: what a figure shows, as data: curves or a map, and what the paper states about it beside what we compute.
+// Figure: what a figure shows, as data: curves, panels of curves or a map, and what the paper states about it (or, of
+// our own, what we claim) beside what we compute.
 //
 // Made by the functions of figure_catalogue.hpp, checked by figure_checks.hpp, written by figure_writers.hpp. Nothing
 // here or in the making of it touches a file. Plain values; any thread.
@@ -19,7 +20,8 @@ enum class Unit : std::uint8_t {
   Size,         // bytes
   Probability,  // "1e-3"
   Kilometres,
-  Count,  // powers of 2
+  Count,   // powers of 2
+  Factor,  // "0.01"
 };
 
 struct Axis {
@@ -44,9 +46,17 @@ struct Series {
   std::string name;
   std::string colour;  // "#RRGGBB"
   std::vector<Point> points;
+  std::size_t panel = 0;  // where there are panels; a name is that of one series in each
+  bool dashed = false;    // there
 };
 
-// A number that the paper states, or bounds for it, and ours.
+// Curves beside others; the first panel has all the names that there are.
+struct Panel {
+  std::string title;
+  Axis y;
+};
+
+// A number that is stated, or bounds for it, and the one computed; that one is unknown where too little was run.
 struct Statement {
   std::string text;    // what is said
   std::string stated;  // the paper's number as it is said
@@ -59,7 +69,7 @@ struct Statement {
   [[nodiscard]] bool agrees() const { return computed >= low && computed <= high; }
 };
 
-enum class Shape : std::uint8_t { Curves, Map };
+enum class Shape : std::uint8_t { Curves, Map, Panels };
 
 struct Figure {
   std::string id;  // "3a"
@@ -70,6 +80,9 @@ struct Figure {
   Axis y;
   std::vector<Series> series;  // a map has one
   std::vector<Statement> statements;
+  std::vector<Panel> panels;            // of Shape::Panels, which has no use for y
+  bool ours = false;                    // beyond the paper
+  void (*conclude)(Figure&) = nullptr;  // adds the statements that rest on the checks' answers
 };
 
 // "6.23x", "12.4 GiB", "1.0e-3", "2500 km".

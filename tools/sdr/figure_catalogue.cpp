@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 namespace sdr::cli {
@@ -11,7 +12,7 @@ namespace {
 // "10" takes in 10a to 10d, "1" nothing.
 bool names(std::string_view asked, std::string_view id) {
   if (asked == id) return true;
-  const bool has_part = id.back() >= 'a';
+  const bool has_part = id.front() < 'a' && id.back() >= 'a';
   return has_part && asked == id.substr(0, id.size() - 1);
 }
 
@@ -31,9 +32,21 @@ std::string power_of_ten(double value) {
 
 const std::vector<CatalogueEntry>& figure_catalogue() {
   static const std::vector<CatalogueEntry> catalogue = {
-      {"3a", figure_3a},   {"3b", figure_3b},   {"3c", figure_3c},   {"9", figure_9},
-      {"10a", figure_10a}, {"10b", figure_10b}, {"10c", figure_10c}, {"10d", figure_10d},
-      {"11", figure_11},   {"12", figure_12},   {"13a", figure_13a}, {"13b", figure_13b},
+      {"3a", figure_3a},
+      {"3b", figure_3b},
+      {"3c", figure_3c},
+      {"9", figure_9},
+      {"10a", figure_10a},
+      {"10b", figure_10b},
+      {"10c", figure_10c},
+      {"10d", figure_10d},
+      {"11", figure_11},
+      {"12", figure_12},
+      {"13a", figure_13a},
+      {"13b", figure_13b},
+      {"adaptive", figure_adaptive},
+      {"adaptive-bursts", figure_adaptive_bursts},
+      {"adaptive-estimate", figure_adaptive_estimate},
   };
   return catalogue;
 }
@@ -62,6 +75,7 @@ Result<std::vector<CatalogueEntry>> choose_figures(const std::vector<std::string
 }
 
 std::string to_string(double value, Unit unit) {
+  if (!std::isfinite(value)) return "not measured";
   switch (unit) {
     case Unit::Times:
       return fmt::format("{:.2f}x", value);
@@ -71,6 +85,8 @@ std::string to_string(double value, Unit unit) {
       return fmt::format("{:.0f} km", value);
     case Unit::Count:
       return fmt::format("{:.0f}", value);
+    case Unit::Factor:
+      return fmt::format("{:g}", value);
     case Unit::Number:
       return fmt::format("{:.5g}", value);
     case Unit::Size:

@@ -1,4 +1,4 @@
-// The paper's figures, by their numbers, and how each is made.
+// The paper's figures, by their numbers, and those of our own scheme, by their names, and how each is made.
 //
 // Pure: the same options give the same figure. Any thread.
 #pragma once
@@ -25,10 +25,10 @@ struct CatalogueEntry {
   Figure (*make)(const FigureOptions& options);
 };
 
-// All there are, in the paper's order.
+// All there are, in the paper's order, ours behind them.
 const std::vector<CatalogueEntry>& figure_catalogue();
 
-// Those that `ids` name, in the paper's order; none: all. "10" is 10a to 10d. InvalidArgument lists what there is.
+// Those that `ids` name, in that order; none: all. "10" is 10a to 10d. InvalidArgument lists what there is.
 Result<std::vector<CatalogueEntry>> choose_figures(const std::vector<std::string>& ids);
 
 Figure figure_3a(const FigureOptions& options);   // slowdown over size
@@ -43,5 +43,9 @@ Figure figure_11(const FigureOptions& options);   // fallback over loss
 Figure figure_12(const FigureOptions& options);   // speed-up over distance and rate
 Figure figure_13a(const FigureOptions& options);  // Allreduce: speed-up over datacenters
 Figure figure_13b(const FigureOptions& options);  // Allreduce: speed-up over size
+
+Figure figure_adaptive(const FigureOptions& options);           // slowdown over size and loss
+Figure figure_adaptive_bursts(const FigureOptions& options);    // over size and the length of bursts
+Figure figure_adaptive_estimate(const FigureOptions& options);  // over how wrong the sender is about the loss
 
 }  // namespace sdr::cli

@@ -24,10 +24,6 @@ model::Transfer transfer_of(const Cell& cell) {
   return model::Transfer::create(cell.path, cell.size).value();
 }
 
-double lossless(const Cell& cell) {
-  return model::to_seconds(transfer_of(cell).lossless());
-}
-
 double time_in_theory(Statistic statistic, const Cell& cell) {
   const model::CompletionTime time = model::CompletionTime::of(transfer_of(cell), cell.scheme).value();
   return model::to_seconds(statistic == Statistic::P999 ? time.percentile(0.999).value() : time.mean());
@@ -63,12 +59,22 @@ double square(double value) {
 
 }  // namespace
 
+double seconds_of(Yardstick yardstick, const Cell& cell) {
+  const model::Transfer transfer = transfer_of(cell);
+  return model::to_seconds(yardstick == Yardstick::Floor ? transfer.floor() : transfer.lossless());
+}
+
 double theory(const Question& question) {
+  const Cell& cell = question.cell;
+  if (cell.belief != 1 || question.statistic == Statistic::Parity) return kUnknown;
   if (question.statistic == Statistic::Fallback) {
-    return model::CompletionTime::of(transfer_of(question.cell), question.cell.scheme)->fallback();
+    return model::CompletionTime::of(transfer_of(cell), cell.scheme)->fallback();
   }
-  const double unit = question.over ? time_in_theory(question.statistic, *question.over) : lossless(question.cell);
-  return time_in_theory(question.statistic, question.cell) / unit;
+  const double time = time_in_theory(question.statistic, cell);
+  if (question.over) return time / time_in_theory(question.statistic, *question.over);
+  const double value = time / seconds_of(question.yardstick, cell);
+  const bool repeats = cell.scheme.kind == model::SchemeKind::SrRto || cell.scheme.kind == model::SchemeKind::SrNack;
+  return repeats && question.yardstick == Yardstick::Floor ? std::max(value, 1.0) : value;
 }
 
 Answer answer(const Question& question, const Estimate& cell, const std::optional<Estimate>& over) {
@@ -79,10 +85,12 @@ Answer answer(const Question& question, const Estimate& cell, const std::optiona
     if (seen < kFewestFallbacks) return given;
     given.value = cell.fallback;
     given.error = std::sqrt((1 - cell.fallback) / seen);
+  } else if (question.statistic == Statistic::Parity) {
+    given.value = cell.parity;
   } else if (question.statistic == Statistic::P999) {
-    given.value = cell.p999 / (over ? over->p999 : lossless(question.cell));
+    given.value = cell.p999 / (over ? over->p999 : seconds_of(question.yardstick, question.cell));
   } else {
-    given.value = cell.mean / (over ? over->mean : lossless(question.cell));
+    given.value = cell.mean / (over ? over->mean : seconds_of(question.yardstick, question.cell));
     given.error = std::sqrt(square(cell.mean_error / cell.mean) + (over ? square(over->mean_error / over->mean) : 0));
   }
   return given;
@@ -90,6 +98,7 @@ Answer answer(const Question& question, const Estimate& cell, const std::optiona
 
 Check monte_carlo_check(std::size_t samples, std::uint64_t seed) {
   return [samples, seed](const Cell& cell, bool tail) -> Result<std::optional<Estimate>> {
+    if (cell.belief != 1) return std::optional<Estimate>();
     const model::Transfer transfer = transfer_of(cell);
     const double losses = static_cast<double>(transfer.chunks()) * transfer.loss().p();
     const double count = std::min(static_cast<double>(samples), kMostLosses / std::max(losses, 1e-9));
@@ -107,9 +116,10 @@ Check monte_carlo_check(std::size_t samples, std::uint64_t seed) {
 std::string key(const Cell& cell) {
   const model::SchemeSpec& s = cell.scheme;
   const model::PathSpec& p = cell.path;
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}", to_string(s.kind), s.data_chunks, s.parity_chunks,
+  const std::string belief = cell.belief == 1 ? "" : fmt::format(" {}", cell.belief);
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}{}", to_string(s.kind), s.data_chunks, s.parity_chunks,
                      s.rto_rtts, s.fallback_beta, s.interleaved, p.chunk.count, p.packet.count, p.rate.bits_per_second,
-                     p.rtt.count(), p.loss, p.burst, cell.size.count);
+                     p.rtt.count(), p.loss, p.burst, cell.size.count, belief);
 }
 
 // FNV-1a: the same on every machine.

@@ -25,12 +25,14 @@ struct Cell {
   model::SchemeSpec scheme;
   model::PathSpec path;
   Bytes size;
+  double belief = 1;  // the loss that an adaptive sender believes in, in true ones; theory and Monte Carlo know 1 alone
 };
 
 enum class Statistic : std::uint8_t {
   Mean,      // of the completion time
   P999,      // its 99.9th percentile
   Fallback,  // share of Writes whose parity does not suffice
+  Parity,    // parity chunks sent for a chunk of data
 };
 
 // What was seen of a cell in so many runs; seconds.
@@ -40,6 +42,7 @@ struct Estimate {
   double mean_error = 0;  // standard error
   double p999 = kUnknown;
   double fallback = 0;
+  double parity = kUnknown;
 };
 
 // Nothing where the cell is too large for the means at hand. `tail`: p999 is wanted.
@@ -50,11 +53,19 @@ Check monte_carlo_check(std::size_t samples, std::uint64_t seed);
 // Runs the real protocol over a simulated link, at most `runs` times.
 Check protocol_check(std::size_t runs, std::uint64_t seed);
 
-// A mean and a percentile are given in lossless times, or in those of `over` where there is one (a speed-up).
+enum class Yardstick : std::uint8_t {
+  Lossless,  // M T_inj + RTT
+  Floor,     // M T_inj / (1 - p) + RTT
+};
+double seconds_of(Yardstick yardstick, const Cell& cell);
+
+// A mean and a percentile are given in the yardstick, or in those of `over` where there is one (a speed-up).
 struct Question {
   Statistic statistic = Statistic::Mean;
   Cell cell;
   std::optional<Cell> over;
+  Yardstick yardstick = Yardstick::Lossless;
+  bool of_percentile_runs = false;  // a mean of the runs that the 99.9th percentile of the same cell takes
 };
 
 // A check's answer; `error` is the standard error as a share of the value, where it is known.
@@ -64,6 +75,8 @@ struct Answer {
   double runs = 0;
 };
 
+// Unknown where the theory has no answer. In floors, selective repeat takes 1 at least: its theory injects what is sent
+// again at no cost, and so falls below the floor where messages are long beside the timeout (docs/model.md).
 double theory(const Question& question);
 // Unknown where an estimate does not suffice for the statistic.
 Answer answer(const Question& question, const Estimate& cell, const std::optional<Estimate>& over);

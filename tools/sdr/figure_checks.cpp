@@ -16,22 +16,33 @@ namespace {
 
 struct Task {
   Cell cell;
-  bool tail = false;
+  bool tail = false;  // the percentile, too
   bool simulate = false;
   std::optional<Estimate> drawn;
   std::optional<Estimate> simulated;
 };
 using Tasks = std::map<std::string, Task>;
 
-std::string key_of(const Cell& cell, Statistic statistic) {
-  return key(cell) + (statistic == Statistic::P999 ? " tail" : "");
+bool takes_percentile(const Question& question) {
+  return question.statistic == Statistic::P999 || question.of_percentile_runs;
 }
 
-void want(Tasks& tasks, const Cell& cell, Statistic statistic, bool simulate) {
-  Task& task = tasks[key_of(cell, statistic)];
+// A mean that shares nothing with a percentile has runs of its own: they do not depend on what else is asked for.
+std::string key_of(const Cell& cell, const Question& question) {
+  return key(cell) + (takes_percentile(question) ? " tail" : "");
+}
+
+void want(Tasks& tasks, const Cell& cell, const Question& question, bool simulate) {
+  Task& task = tasks[key_of(cell, question)];
   task.cell = cell;
-  task.tail = statistic == Statistic::P999;
+  task.tail = takes_percentile(question);
   task.simulate |= simulate;
+}
+
+// Without the percentile where that is too dear.
+Result<std::optional<Estimate>> ask(const Check& check, const Cell& cell, bool tail) {
+  Result<std::optional<Estimate>> estimate = check(cell, tail);
+  return tail && estimate && !*estimate ? check(cell, false) : estimate;
 }
 
 Result<void> work_on(std::vector<Task*>& tasks, const Check& monte_carlo, const Check& protocol, unsigned threads) {
@@ -44,7 +55,7 @@ Result<void> work_on(std::vector<Task*>& tasks, const Check& monte_carlo, const 
       Task& task = *tasks[n / 2];
       const bool simulate = n % 2 == 1;
       if (simulate && !task.simulate) continue;
-      const Result<std::optional<Estimate>> estimate = (simulate ? protocol : monte_carlo)(task.cell, task.tail);
+      const Result<std::optional<Estimate>> estimate = ask(simulate ? protocol : monte_carlo, task.cell, task.tail);
       if (estimate) {
         (simulate ? task.simulated : task.drawn) = *estimate;
         continue;
@@ -64,10 +75,10 @@ Result<void> work_on(std::vector<Task*>& tasks, const Check& monte_carlo, const 
 
 // Nothing when one of the two cells was too large.
 Answer answered(const Tasks& tasks, const Question& question, std::optional<Estimate> Task::*check) {
-  const std::optional<Estimate>& cell = tasks.at(key_of(question.cell, question.statistic)).*check;
+  const std::optional<Estimate>& cell = tasks.at(key_of(question.cell, question)).*check;
   if (!cell) return {};
   if (!question.over) return answer(question, *cell, std::nullopt);
-  const std::optional<Estimate>& over = tasks.at(key_of(*question.over, question.statistic)).*check;
+  const std::optional<Estimate>& over = tasks.at(key_of(*question.over, question)).*check;
   return over ? answer(question, *cell, over) : Answer{};
 }
 
@@ -87,8 +98,8 @@ Result<void> check_figures(std::vector<Figure>& figures, const Check& monte_carl
   };
   each_question([&](const Point& point) {
     const Question& question = *point.question;
-    want(tasks, question.cell, question.statistic, point.simulate);
-    if (question.over) want(tasks, *question.over, question.statistic, point.simulate);
+    want(tasks, question.cell, question, point.simulate);
+    if (question.over) want(tasks, *question.over, question, point.simulate);
   });
   std::vector<Task*> order;
   for (auto& [name, task] : tasks) order.push_back(&task);
@@ -101,6 +112,9 @@ Result<void> check_figures(std::vector<Figure>& figures, const Check& monte_carl
     point.monte_carlo = answered(tasks, *point.question, &Task::drawn);
     if (point.simulate) point.simulated = answered(tasks, *point.question, &Task::simulated);
   });
+  for (Figure& figure : figures) {
+    if (figure.conclude) figure.conclude(figure);
+  }
   return {};
 }
 
@@ -119,7 +133,7 @@ Agreement agreement_of(const Figure& figure, Answer Point::*check) {
       if (off <= 0.05) ++agreement.within_5_percent;
       if (off < agreement.worst) continue;
       agreement.worst = off;
-      agreement.worst_at = fmt::format("{} at {}", series.name, place_of(figure, point));
+      agreement.worst_at = fmt::format("{} at {}", series.name, place_of(figure, series, point));
     }
   }
   agreement.points = all.size();
@@ -129,8 +143,20 @@ Agreement agreement_of(const Figure& figure, Answer Point::*check) {
   return agreement;
 }
 
-std::string place_of(const Figure& figure, const Point& point) {
+Verdicts verdicts_of(const std::vector<Figure>& figures, bool ours) {
+  Verdicts verdicts;
+  for (const Figure& figure : figures) {
+    if (figure.ours != ours) continue;
+    verdicts.statements += figure.statements.size();
+    verdicts.agree += static_cast<std::size_t>(std::count_if(figure.statements.begin(), figure.statements.end(),
+                                                             [](const Statement& s) { return s.agrees(); }));
+  }
+  return verdicts;
+}
+
+std::string place_of(const Figure& figure, const Series& series, const Point& point) {
   const std::string x = to_string(point.x, figure.x.unit);
+  if (figure.shape == Shape::Panels) return fmt::format("{}, {}", x, figure.panels[series.panel].title);
   return figure.shape == Shape::Map ? fmt::format("{}, {}", x, to_string(point.y, figure.y.unit)) : x;
 }
 

@@ -13,6 +13,7 @@
 
 namespace sdr::cli {
 
+// Figures that have something to conclude from their checks do so.
 Result<void> check_figures(std::vector<Figure>& figures, const Check& monte_carlo, const Check& protocol,
                            unsigned threads);
 
@@ -29,7 +30,14 @@ struct Agreement {
 };
 Agreement agreement_of(const Figure& figure, Answer Point::*check);
 
-// "8 MiB", or "8 MiB, 1e-3" on a map.
-std::string place_of(const Figure& figure, const Point& point);
+// How many of the statements agree, of those of the paper or ours.
+struct Verdicts {
+  std::size_t statements = 0;
+  std::size_t agree = 0;
+};
+Verdicts verdicts_of(const std::vector<Figure>& figures, bool ours);
+
+// "8 MiB", or "8 MiB, 1e-3" on a map, "8 MiB, loss 1e-3" in a panel.
+std::string place_of(const Figure& figure, const Series& series, const Point& point);
 
 }  // namespace sdr::cli

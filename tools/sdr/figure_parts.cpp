@@ -39,6 +39,10 @@ Contender ec_mds() {
   return contender(model::SchemeKind::EcRs, "EC MDS (32, 8)", kGreen);
 }
 
+Contender adaptive() {
+  return contender(model::SchemeKind::Adaptive, "adaptive", kBlack);
+}
+
 model::SchemeSpec mds(unsigned data_chunks, unsigned parity_chunks) {
   model::SchemeSpec scheme;
   scheme.kind = model::SchemeKind::EcRs;

@@ -38,6 +38,7 @@ Contender sr_rto();
 Contender sr_nack();
 Contender ec_xor();
 Contender ec_mds();
+Contender adaptive();
 model::SchemeSpec mds(unsigned data_chunks, unsigned parity_chunks);
 
 Axis size_axis(Bytes low, Bytes high);

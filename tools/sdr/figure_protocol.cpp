@@ -33,8 +33,10 @@ Scheme protocol_of(model::SchemeKind kind) {
       return Scheme::EcXor;
     case model::SchemeKind::EcRs:
       return Scheme::EcRs;
+    case model::SchemeKind::Adaptive:
+      break;
   }
-  return Scheme::SrRto;
+  return Scheme::Adaptive;
 }
 
 experiment::WriteTrial trial_of(const Cell& cell, std::uint64_t seed) {
@@ -46,6 +48,8 @@ experiment::WriteTrial trial_of(const Cell& cell, std::uint64_t seed) {
   trial.size = cell.size;
   trial.seed = seed;
   trial.packet_overhead = 0;
+  trial.known_loss = cell.scheme.kind == model::SchemeKind::Adaptive;
+  trial.loss_factor = cell.belief;
   trial.connection.scheme = protocol_of(cell.scheme.kind);
   trial.connection.data_chunks = static_cast<int>(cell.scheme.data_chunks);
   trial.connection.parity_chunks = static_cast<int>(cell.scheme.parity_chunks);
@@ -56,16 +60,19 @@ experiment::WriteTrial trial_of(const Cell& cell, std::uint64_t seed) {
   return trial;
 }
 
-Result<Estimate> summarise(const std::vector<experiment::TrialResult>& results) {
+Result<Estimate> summarise(const std::vector<experiment::TrialResult>& results, double chunks) {
   std::vector<double> times;
   Estimate estimate;
+  double parity = 0;
   estimate.runs = static_cast<double>(results.size());
   for (const experiment::TrialResult& result : results) {
     if (result.error) return *result.error;
     times.push_back(model::to_seconds(result.completion));
     estimate.mean += times.back() / estimate.runs;
     estimate.fallback += (result.fallbacks > 0 ? 1 : 0) / estimate.runs;
+    parity += static_cast<double>(result.parity_chunks_sent);
   }
+  estimate.parity = parity / (estimate.runs * chunks);
   double squares = 0;
   for (const double time : times) squares += std::pow(time - estimate.mean, 2);
   estimate.mean_error = std::sqrt(squares) / estimate.runs;
@@ -92,7 +99,8 @@ Check protocol_check(std::size_t runs, std::uint64_t seed) {
     const Result<std::vector<experiment::TrialResult>> results =
         experiment::run_all(trial_of(cell, seed_of(cell, seed)), plan);
     if (!results) return results.error();
-    Result<Estimate> estimate = summarise(*results);
+    const double chunks = std::ceil(static_cast<double>(cell.size.count) / static_cast<double>(cell.path.chunk.count));
+    Result<Estimate> estimate = summarise(*results, chunks);
     if (!estimate) {
       return Error{estimate.error().code, fmt::format("a simulated Write of {} by {} failed: {}", to_string(cell.size),
                                                       to_string(cell.scheme.kind), estimate.error().message)};

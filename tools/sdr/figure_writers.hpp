@@ -17,6 +17,9 @@ std::string to_csv(const Figure& figure);
 std::string to_gnuplot(const Figure& figure);
 std::string to_page(const std::vector<Figure>& figures, const FigureOptions& options);
 
+// The curves of a table, in its order: those of the first panel.
+std::vector<std::string> names_of(const Figure& figure);
+
 // "figure-3a".
 std::string file_stem(const Figure& figure);
 

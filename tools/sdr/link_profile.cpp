@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "sdr/json_fields.hpp"
@@ -93,6 +94,19 @@ Result<LinkProfile> LinkProfile::load(const std::string& path) {
   if (!text) return in_file(path, text.error());
   Result<LinkProfile> profile = parse(*text);
   if (!profile) return in_file(path, profile.error());
+  return profile;
+}
+
+LinkProfile LinkProfile::learned(const LinkEstimate& link, Bytes payload, Bandwidth pace) {
+  LinkProfile profile;
+  profile.rtt_min = link.rtt_min;
+  profile.rtt_p50 = std::max(link.rtt_smoothed, link.rtt_min);
+  profile.rtt_p99 = profile.rtt_p50 + 4 * link.rtt_variance;
+  profile.rate = link.delivery_rate.limited() ? link.delivery_rate : pace;
+  profile.payloads = {{.bytes = payload,
+                       .packets = static_cast<std::uint64_t>(std::max(1.0, link.packets)),
+                       .loss = link.loss,
+                       .mean_burst = link.burst}};
   return profile;
 }
 

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sdr/link_estimator.hpp"
 #include "sdr/report.hpp"
 #include "sdr/result.hpp"
 #include "sdr/units.hpp"
@@ -42,6 +43,9 @@ struct LinkProfile {
   static Result<LinkProfile> parse(std::string_view text);
   // System when the file cannot be read; all errors name it.
   static Result<LinkProfile> load(const std::string& path);
+  // What a connection that sent packets of `payload` at `pace` (not limited: as fast as it could) has learned. It does
+  // not count reordering, and knows its RTT by a mean and a deviation: p99 is the mean and four of those.
+  static LinkProfile learned(const LinkEstimate& link, Bytes payload, Bandwidth pace);
   [[nodiscard]] Json to_json() const;
 
   // The entry for packets of `bytes`; InvalidArgument lists those there are.

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
+#include <fstream>
 #include <memory>
 #include <new>
 #include <optional>
@@ -11,6 +12,7 @@
 
 #include "sdr/child_process.hpp"
 #include "sdr/driver.hpp"
+#include "sdr/link_profile.hpp"
 #include "sdr/options.hpp"
 #include "sdr/path.hpp"
 #include "sdr/perf_ends.hpp"
@@ -46,6 +48,7 @@ struct PerfOptions {
   bool once = false;
   bool json = false;
   bool no_verify = false;
+  std::string profile;
   std::string size = "8MiB";
   std::uint64_t iterations = 20;
   std::uint64_t warmup = 1;
@@ -98,6 +101,12 @@ Result<int> measure(Session& session, const PerfOptions& options) {
   if (!answer) return answer.error();
   const Result<ReceiverResult> received = ReceiverResult::from_json(*answer);
   if (!received) return received.error();
+  if (!options.profile.empty()) {
+    const Json profile = LinkProfile::learned(sent->link, Bytes{path.mtu()}, path.rate()).to_json();
+    std::ofstream file(options.profile, std::ios::binary | std::ios::trunc);
+    file << profile.dump(2) << '\n';
+    if (!file.flush()) return Error{ErrorCode::System, fmt::format("cannot write {}", options.profile)};
+  }
   const PerfReportCard card(path, plan, std::move(sent).value(), *received);
   if (options.json) {
     print_json(card.to_json());
@@ -196,6 +205,11 @@ int run_perf(const PerfOptions& options) {
     return complain(kName, {ErrorCode::InvalidArgument,
                             "one of --self, --listen ADDR:PORT and HOST:PORT is needed (see sdr perf --help)"});
   }
+  const bool bare = options.path.scheme == "none";
+  if (!options.profile.empty() && (bare || !options.listen.empty()))
+    return complain(kName,
+                    {ErrorCode::InvalidArgument, fmt::format("--profile is what a sender learns; {} learns nothing",
+                                                             bare ? "scheme none" : "--listen")});
   try {
     if (options.self) return run_self(options);
     return options.listen.empty() ? run_client(options, options.peer) : run_server(options);
@@ -266,6 +280,9 @@ void add_perf(CLI::App& app, Run& run) {
       ->check(whole_number(1, PerfPlan::kMaxInflight))
       ->type_name("N")
       ->capture_default_str();
+  perf->add_option("--profile", options->profile,
+                   "Write what the sender learned of the path, for sdr plan --link-profile")
+      ->type_name("FILE");
   perf->add_flag("--no-verify", options->no_verify, "Do not compare what arrives with what was sent");
   add_path_options(*perf, options->path, true);
   perf->callback([options, &run] { run = [options] { return run_perf(*options); }; });

@@ -67,6 +67,7 @@ class Sender {
     result.rtt_smoothed = now.rtt_smoothed;
     result.chunk_bytes = connection_.geometry().chunk_bytes;
     result.packet_overhead = connection_.geometry().packet_overhead;
+    result.link = connection_.link();
     return result;
   }
 

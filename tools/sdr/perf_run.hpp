@@ -41,6 +41,7 @@ struct SenderResult {
   Duration rtt_smoothed{0};
   std::uint32_t chunk_bytes = 0;
   std::uint16_t packet_overhead = 0;
+  LinkEstimate link;  // what the connection has learned of the path, by the end
 };
 
 // What the server saw.
