@@ -130,7 +130,7 @@ class Connection::Impl {
     say(now);
     watch(now);
     if (failure_) return kNever;
-    expected_ = std::min({network, injection, queue_pair_->next_timeout(), outgoing_.next_timeout(),
+    expected_ = std::min({network, injection, queue_pair_->next_timeout(), outgoing_.next_timeout(now),
                           incoming_.next_timeout(), watch_.next_timeout(waiting()), fail_time()});
     expected_ = std::max(expected_, now);
     return expected_;

@@ -336,11 +336,11 @@ bool Outgoing::poll_offers(ByteWriter& writer, const Timing& timing, Duration si
   return true;
 }
 
-TimePoint Outgoing::next_timeout() const {
+TimePoint Outgoing::next_timeout(TimePoint now) const {
   TimePoint next = news_for_peer_ ? TimePoint::min() : messages_to_pass_ > 0 ? passing_at_ : kNever;
   for (const Transfer& transfer : transfers_)
     if (transfer.sender && !transfer.sender->done())
-      next = std::min({next, transfer.offer_at, transfer.sender->next_timeout()});
+      next = std::min({next, transfer.offer_at, transfer.sender->next_timeout(), transfer.sender->next_cover_due(now)});
   return next;
 }
 

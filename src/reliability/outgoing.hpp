@@ -51,7 +51,7 @@ class Outgoing {
 
   // Writes the datagram of offers that is due, if one is.
   bool poll_offers(ByteWriter& writer, const Timing& timing, Duration silence, TimePoint now);
-  [[nodiscard]] TimePoint next_timeout() const;
+  [[nodiscard]] TimePoint next_timeout(TimePoint now) const;
 
   void fail(const Error& error, TimePoint now);
   [[nodiscard]] std::uint64_t bytes_held() const;

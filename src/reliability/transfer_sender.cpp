@@ -201,8 +201,13 @@ void TransferSender::left(TimePoint now) {
 }
 
 TimePoint TransferSender::next_timeout() const {
-  return std::min(records_.empty() ? kNever : records_.front().expires,
-                  covers_.empty() || fresh_left() ? kNever : covers_.front().not_before);
+  return records_.empty() ? kNever : records_.front().expires;
+}
+
+// One whose time has come waits for the pace, like everything that may be sent: no timer is needed for it.
+TimePoint TransferSender::next_cover_due(TimePoint now) const {
+  if (covers_.empty() || fresh_left() || covers_.front().not_before <= now) return kNever;
+  return covers_.front().not_before;
 }
 
 std::uint64_t TransferSender::bytes_held() const {

@@ -83,6 +83,8 @@ class TransferSender {
   // All that was handed out has left the transport by now.
   void left(TimePoint now);
   [[nodiscard]] TimePoint next_timeout() const;
+  // When the next cover may go, if that is later than now.
+  [[nodiscard]] TimePoint next_cover_due(TimePoint now) const;
   [[nodiscard]] bool covers_left() const { return !covers_.empty(); }
 
   [[nodiscard]] const TransferPlan& plan() const { return plan_; }

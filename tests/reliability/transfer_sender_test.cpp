@@ -121,7 +121,8 @@ TEST(TransferSender, CoversWaitForTheirDistance) {
   script.report(2, 10, {{2, 1}});
   EXPECT_EQ(script.repair(), Chunks({2}));
   EXPECT_EQ(script.cover(), Chunks());
-  EXPECT_EQ(script.sender().next_timeout(), script.now + milliseconds(4));
+  EXPECT_EQ(script.sender().next_cover_due(script.now), script.now + milliseconds(4));
+  EXPECT_EQ(script.sender().next_cover_due(script.now + milliseconds(4)), kNever) << "it waits for the pace alone";
   script.now += milliseconds(4);
   EXPECT_EQ(script.cover(), Chunks({2}));
   script.now += milliseconds(4);
