@@ -187,7 +187,7 @@ Result<TrialResult> run(const WriteTrial& trial, std::uint64_t number, Timeline*
   for (std::uint32_t n = 0; n < trial.warm_writes; ++n) {
     simulation::LinkSpec before = link;
     before.seed = simulation::CounterRandom(link.seed, 1)(n);
-    const Result<TrialResult> warm = run.write(bytes, before);
+    Result<TrialResult> warm = run.write(bytes, before);
     if (!warm || warm->error) return warm;
   }
   if (timeline != nullptr) {

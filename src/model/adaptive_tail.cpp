@@ -14,7 +14,7 @@ constexpr double kLeastParity = 8;
 constexpr double kFreeShare = 1.0 / 256;  // of the RTT
 constexpr std::uint32_t kMostCopies = 15;
 constexpr double kMostLoss = 0.5;  // that parity is made for
-constexpr double kMostChunks = std::numeric_limits<std::uint32_t>::max() / 2;
+constexpr double kMostChunks = std::numeric_limits<std::uint32_t>::max() / 2.0;
 
 }  // namespace
 

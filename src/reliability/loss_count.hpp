@@ -63,7 +63,7 @@ class LossCount {
     std::uint64_t packets = 0;
     bool quiet = false;
   };
-  static constexpr std::uint64_t kInexactPackets = 128 * 1024;
+  static constexpr std::uint64_t kInexactPackets = 131072;
   std::array<Offered, 64> offers_{};
   std::size_t next_ = 0;
   std::uint64_t counted_ = 0;

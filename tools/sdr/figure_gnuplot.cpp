@@ -228,8 +228,9 @@ std::string panels(const Figure& figure) {
   std::string text = fmt::format("  reset\n{}  set multiplot title \"{}\"\n  unset key\n", kFrame, figure.title);
   for (std::size_t n = 0; n < figure.panels.size(); ++n) {
     const Panel& panel = figure.panels[n];
+    const std::size_t row = n / columns;
     const double left = kLeft + width * static_cast<double>(n % columns);
-    const double top = kTop - height * static_cast<double>(n / columns);
+    const double top = kTop - height * static_cast<double>(row);
     Axis x = figure.x;
     Axis y = panel.y;
     if (n + columns < figure.panels.size()) x.label.clear();
