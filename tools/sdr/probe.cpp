@@ -72,7 +72,7 @@ Result<std::uint32_t> mtu_towards(const SocketAddress& local, const Session& ses
   Result<transport::UdpSocket> socket = transport::UdpSocket::open(local, {});
   if (!socket) return socket.error();
   if (Result<void> connected = socket->connect(session.peer()); !connected) return connected.error();
-  const Result<std::uint32_t> mtu = socket->path_mtu();
+  Result<std::uint32_t> mtu = socket->path_mtu();
   const Result<simulation::LinkSpec> spec = simulation::LinkSpec::parse(link);
   if (!mtu || !spec || !spec->mtu_given) return mtu;
   return std::min<std::uint32_t>(*mtu, spec->mtu);
