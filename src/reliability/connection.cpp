@@ -283,7 +283,7 @@ class Connection::Impl {
       const std::uint64_t sent = queue_pair_->counters().packets_sent;
       if (sent != packets_offered_) data_at_ = now;
       packets_offered_ = sent;
-      losses_.offered(reliability::to_stamp(now), sent, now - data_at_ >= timing_.tolerance());
+      losses_.offered(reliability::to_stamp(now), sent, data_at_ + timing_.tolerance() <= now);
       return true;
     });
     while (const auto ping = watch_.poll(waiting(), now)) {
