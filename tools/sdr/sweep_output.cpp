@@ -68,7 +68,7 @@ bool ends_whole(std::ifstream& file) {
 
 struct Column {
   std::string_view field;
-  std::string_view of = "";  // the object that it is in
+  std::string_view of;  // the object that it is in
 };
 constexpr std::array kColumns = {Column{"cell"},
                                  Column{"scheme"},
