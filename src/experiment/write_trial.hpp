@@ -32,10 +32,10 @@ struct WriteTrial {
   simulation::LinkSpec link;
   ConnectionOptions connection;  // its pace is that of the link unless it names a lower one
   Bytes size = 128_MiB;
-  std::uint64_t seed = 1;  // in the place of the link's
-  Duration step{0};        // zero: as above
-  bool known_loss = false;  // the ends start with the link's true loss and burst (LinkEstimator::restore), and
-  double loss_factor = 1;   // with the loss this many times the true one, at most 1: a wrong belief
+  std::uint64_t seed = 1;         // in the place of the link's
+  Duration step{0};               // zero: as above
+  bool known_loss = false;        // the ends start with the link's true loss and burst (LinkEstimator::restore), and
+  double loss_factor = 1;         // with the loss this many times the true one, at most 1: a wrong belief
   std::uint32_t warm_writes = 0;  // Writes of the same size before the measured one, with losses of their own
   static constexpr std::uint32_t kMostWarmWrites = 1000;
   std::uint16_t packet_overhead = 44;

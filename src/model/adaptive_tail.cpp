@@ -31,7 +31,8 @@ AdaptiveTail::AdaptiveTail(const Transfer& transfer, const SchemeSpec& scheme) {
   if (scheme.max_overhead >= 1) most = std::max(most, kFreeShare * transfer.rtt() / transfer.injection());
   most = std::min(most, room);
   const double burst = transfer.loss().independent() ? 1 : 1 / transfer.loss().run_ends();
-  plan = coding::plan_parity(coded, {std::min(p, kMostLoss), burst}, scheme.repair_target, static_cast<std::uint32_t>(most));
+  plan = coding::plan_parity(coded, {std::min(p, kMostLoss), burst}, scheme.repair_target,
+                             static_cast<std::uint32_t>(most));
   longest = plan.submessages == 0 ? 0 : (tail + plan.submessages - 1) / plan.submessages;
   exposed_repairs = std::min(static_cast<double>(head), static_cast<double>(tail)) * p;
   double all_lost = std::max(1.0, exposed_repairs) * p;

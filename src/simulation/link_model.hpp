@@ -15,8 +15,8 @@
 // losses are the case r = 1 - p, q = p, whose runs have the length 1 / (1 - p); no shorter runs are modelled, so any L
 // below that, 1 above all, means independent. The chain starts in its stationary state and takes one step a packet. A
 // burst is a stretch of time in which a busy link loses, not a number of packets that waits to be lost: where the link
-// has a rate and has been idle, the chain has gone on by a step for each packet of spec.mtu bytes that would have fitted.
-// A sparse stream of acknowledgements is lost one by one then, not by the hundred.
+// has a rate and has been idle, the chain has gone on by a step for each packet of spec.mtu bytes that would have
+// fitted. A sparse stream of acknowledgements is lost one by one then, not by the hundred.
 //
 // With spec.loss_size s, p is that of a packet of s bytes; one of b bytes is lost with 1 - (1 - p)^(b / s), as if each
 // byte were at risk by itself. The chain then takes each step with the chances of that packet's size.

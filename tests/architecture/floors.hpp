@@ -52,10 +52,14 @@ struct PublicHeader {
 
 inline const std::vector<PublicHeader>& public_headers() {
   static const std::vector<PublicHeader> table = {
-      {"sdr/result.hpp", "units"},   {"sdr/units.hpp", "units"},
-      {"sdr/executor.hpp", "units"}, {"sdr/device.hpp", "transport"},
-      {"sdr/queue_pair.hpp", "sdk"}, {"sdr/sdr.h", "capi"},
-      {"sdr/sdr_mr.h", "capi"},      {"sdr/connection.hpp", "reliability"},
+      {"sdr/result.hpp", "units"},
+      {"sdr/units.hpp", "units"},
+      {"sdr/executor.hpp", "units"},
+      {"sdr/device.hpp", "transport"},
+      {"sdr/queue_pair.hpp", "sdk"},
+      {"sdr/sdr.h", "capi"},
+      {"sdr/sdr_mr.h", "capi"},
+      {"sdr/connection.hpp", "reliability"},
       {"sdr/link_estimator.hpp", "reliability"},
       {"sdr/driver.hpp", "driver"},
   };

@@ -1,4 +1,5 @@
-// How much parity a loss process asks for: against the binomial distribution, a Monte Carlo of bursts, and its own bound.
+// How much parity a loss process asks for: against the binomial distribution, a Monte Carlo of bursts, and its own
+// bound.
 #include "coding/parity_plan.hpp"
 
 #include <gtest/gtest.h>

@@ -39,7 +39,7 @@ inline constexpr bool kSanitized = false;
 #endif
 
 inline constexpr std::array<Scheme, 5> kAllSchemes{Scheme::SrRto, Scheme::SrNack, Scheme::EcXor, Scheme::EcRs,
-                                                    Scheme::Adaptive};
+                                                   Scheme::Adaptive};
 
 // A scheme's name where only letters, digits and underscores may stand.
 inline std::string identifier(Scheme scheme) {

@@ -19,7 +19,8 @@ class Script {
         code_(SchemeRules{scheme}.coded()
                   ? std::optional(coding::ErasureCode::create({coding::CodeKind::ReedSolomon, k, m}).value())
                   : std::nullopt),
-        sender_({.data = data_, .chunk_bytes = 100, .layout = layout_of(chunks, code_)}, SchemeRules{scheme}, code_ ? &*code_ : nullptr, executor_) {}
+        sender_({.data = data_, .chunk_bytes = 100, .layout = layout_of(chunks, code_)}, SchemeRules{scheme},
+                code_ ? &*code_ : nullptr, executor_) {}
 
   // Sends everything fresh, 16 chunks at a time, at `now`.
   void send_all() {
@@ -96,7 +97,8 @@ TEST(TransferSender, CoversOfARepair_GoBehindOneAnother_AndAreNoNewsOfALoss) {
   script.send_all();
   script.report(2, 10, {{2, 1}, {5, 1}});
   EXPECT_EQ(script.repair(), Chunks({2, 5}));
-  script.report(2, 10, {{2, 1}, {5, 1}}, script.now);  // both lost, as far as the peer has seen: covers are on their way
+  script.report(2, 10, {{2, 1}, {5, 1}},
+                script.now);  // both lost, as far as the peer has seen: covers are on their way
   EXPECT_EQ(script.repair(), Chunks());
   EXPECT_EQ(script.cover(), Chunks({2, 5, 2, 5}));
   EXPECT_EQ(script.cover(), Chunks());
