@@ -4,16 +4,11 @@
 #include <cmath>
 #include <limits>
 
-#include "coding/shards.hpp"
+#include "coding/parity_budget.hpp"
 
 namespace sdr::model {
 namespace {
 
-// What the sender allows itself when no other Write waits (reliability/adaptive_tail.cpp).
-constexpr double kLeastParity = 8;
-constexpr double kFreeShare = 1.0 / 256;  // of the RTT
-constexpr std::uint32_t kMostCopies = 15;
-constexpr double kMostLoss = 0.5;  // that parity is made for
 constexpr double kMostChunks = std::numeric_limits<std::uint32_t>::max() / 2.0;
 
 }  // namespace
@@ -25,18 +20,15 @@ AdaptiveTail::AdaptiveTail(const Transfer& transfer, const SchemeSpec& scheme) {
   head = transfer.chunks() - tail;
   if (p <= 0 || tail == 0) return;
   const auto coded = static_cast<std::uint32_t>(tail);
-  const auto room =
-      static_cast<double>(std::max(tail, coding::kMaxShards - std::min<std::uint64_t>(tail, coding::kMaxShards)));
-  double most = std::max(kLeastParity, scheme.max_overhead * static_cast<double>(tail));
-  if (scheme.max_overhead >= 1) most = std::max(most, kFreeShare * transfer.rtt() / transfer.injection());
-  most = std::min(most, room);
+  double most = std::max(coding::kLeastParity, scheme.max_overhead * static_cast<double>(tail));
+  if (scheme.max_overhead >= 1) most = std::max(most, transfer.rtt() / coding::kFreeShare / transfer.injection());
+  most = std::min(most, static_cast<double>(coding::parity_room(tail)));
   const double burst = transfer.loss().independent() ? 1 : 1 / transfer.loss().run_ends();
-  plan = coding::plan_parity(coded, {std::min(p, kMostLoss), burst}, scheme.repair_target,
+  plan = coding::plan_parity(coded, {std::min(p, coding::kMostLoss), burst}, scheme.repair_target,
                              static_cast<std::uint32_t>(most));
   longest = plan.submessages == 0 ? 0 : (tail + plan.submessages - 1) / plan.submessages;
   exposed_repairs = std::min(static_cast<double>(head), static_cast<double>(tail)) * p;
-  double all_lost = std::max(1.0, exposed_repairs) * p;
-  for (; all_lost > scheme.repair_target && copies < kMostCopies; all_lost *= p) ++copies;
+  copies = coding::copies_to_cover(exposed_repairs, p, scheme.repair_target);
 }
 
 std::vector<double> AdaptiveTail::done_by_layer(const ChunkLoss& loss) const {

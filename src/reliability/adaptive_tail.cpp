@@ -3,26 +3,19 @@
 #include <algorithm>
 #include <cmath>
 
+#include "coding/parity_budget.hpp"
+
 namespace sdr::reliability {
 namespace {
 
 // A gap is sampled and settled (a tolerance each), and may just have missed its report.
 constexpr int kNoticeTolerances = 3;
-constexpr std::uint32_t kMostCopies = 15;
-// However small the budget: a Write of one chunk is to have its few copies.
-constexpr double kLeastParity = 8;
-// Parity that takes no more than this share of an RTT costs nothing that anybody could measure, when nothing else
-// waits.
-constexpr int kFreeShare = 256;
 // Parity chunks per data chunk while other Writes wait: it is their time.
 constexpr double kMostWhenBusy = 0.25;
 // Plans are made for losses on a ladder of such steps, upwards: an estimate that moves a little changes nothing.
 constexpr double kLossStep = 1.05;
 // Runs of at most this are taken for independent losses.
 constexpr double kIndependent = 1.25;
-// Where more is lost copies are no help: it is a path that is dark, or carries no packets of this size. Nor is parity
-// made for more.
-constexpr double kMostLoss = 0.5;
 // Copies of a repair are so many mean bursts apart.
 constexpr double kBurstsApart = 4;
 
@@ -49,9 +42,9 @@ std::uint32_t AdaptiveTail::parity_most(const TransferShape& shape, std::uint32_
   if (!alone) {
     most = std::min(most, kMostWhenBusy * tail);
   } else {
-    most = std::max(most, kLeastParity);
+    most = std::max(most, coding::kLeastParity);
     if (shape.max_overhead >= 1 && pace_.limited())
-      most = std::max(most, static_cast<double>(bytes_in(rtt_ / kFreeShare)) / shape.chunk_bytes);
+      most = std::max(most, static_cast<double>(bytes_in(rtt_ / coding::kFreeShare)) / shape.chunk_bytes);
   }
   return static_cast<std::uint32_t>(std::min(most, static_cast<double>(shape.adaptive_parity_most(tail))));
 }
@@ -60,7 +53,7 @@ coding::LossProcess AdaptiveTail::chunk_loss(const TransferShape& shape) const {
   if (link_.loss_upper <= 0) return {0, 1};
   const double packet = std::min(link_.loss_upper, 1.0);
   const double chunk = -std::expm1(shape.packets_per_chunk * std::log1p(-std::min(packet, 1 - 1e-12)));
-  return {std::min(kMostLoss, step_up(chunk)), link_.burst <= kIndependent ? 1.0 : step_up(link_.burst)};
+  return {std::min(coding::kMostLoss, step_up(chunk)), link_.burst <= kIndependent ? 1.0 : step_up(link_.burst)};
 }
 
 CodingLayout AdaptiveTail::layout(const TransferShape& shape, std::uint64_t bytes, std::uint64_t offset,
@@ -86,14 +79,12 @@ TransferSender::Covering AdaptiveTail::covering(const TransferShape& shape, std:
   if (bytes_left >= exposed) return {};
   coding::LossProcess process = chunk_loss(shape);
   process.loss = std::max(process.loss, lost);
-  if (process.loss <= 0 || process.loss > kMostLoss) return {};
+  if (process.loss <= 0 || process.loss > coding::kMostLoss) return {};
   // Repairs that may be lost: those of a round trip, or of all that there is.
   const double chunks = std::min(static_cast<double>(write_chunks),
                                  static_cast<double>(exposed) / static_cast<double>(shape.chunk_bytes));
-  const double repairs = std::max(1.0, chunks * process.loss);
-  double all_lost = repairs * process.loss;
   TransferSender::Covering covering;
-  for (; all_lost > shape.repair_target && covering.copies < kMostCopies; all_lost *= process.loss) ++covering.copies;
+  covering.copies = coding::copies_to_cover(chunks * process.loss, process.loss, shape.repair_target);
   if (process.burst > 1 && pace_.limited())
     covering.spacing = pace_.time_for({static_cast<std::uint64_t>(process.burst * kBurstsApart * shape.chunk_bytes)});
   return covering;

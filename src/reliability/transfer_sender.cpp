@@ -80,8 +80,7 @@ void TransferSender::sent(const Extent& extent, TimePoint leaves, Duration rto, 
 void TransferSender::sent_again(const Extent& extent, TimePoint leaves, const Covering& covering) {
   const bool cover = extent.kind == Kind::Cover;
   ChunkRange& range = cover ? covers_.front().chunks : repairs_.front();
-  const Covering left = cover ? Covering{covers_.front().copies - 1, covers_.front().spacing}
-                              : Covering{covering.copies, covering.spacing};
+  const Covering left = cover ? Covering{covers_.front().copies - 1, covers_.front().spacing} : covering;
   range.first += extent.count;
   range.count -= extent.count;
   if (range.count == 0) {

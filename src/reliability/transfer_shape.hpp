@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "coding/code.hpp"
+#include "coding/parity_budget.hpp"
 #include "reliability/scheme.hpp"
 
 namespace sdr::reliability {
@@ -36,10 +37,8 @@ struct TransferShape {
     const std::uint64_t submessages = (chunks + code->shape().k - 1) / code->shape().k;
     return submessages * code->shape().m * chunk_bytes;
   }
-  // As many as there are data chunks; for few of them as many as one submessage can have.
   [[nodiscard]] std::uint64_t adaptive_parity_most(std::uint64_t data_chunks) const {
-    const std::uint64_t one_submessage = data_chunks < coding::kMaxShards ? coding::kMaxShards - data_chunks : 0;
-    return std::min(std::max(data_chunks, one_submessage), transfer_bytes / chunk_bytes);
+    return std::min(coding::parity_room(data_chunks), transfer_bytes / chunk_bytes);
   }
 };
 
