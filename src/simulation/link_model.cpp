@@ -35,14 +35,14 @@ double fraction(std::uint64_t draw) {
 }  // namespace
 
 LinkModel::LinkModel(const LinkSpec& spec, Direction direction, std::uint32_t stream)
-    : spec_(spec),
+    : spec_(direction == Direction::Forward ? spec : spec.backward()),
       // An odd nanosecond goes to the way back, so that both ways together are the RTT.
       delay_(direction == Direction::Forward ? spec.rtt / 2 : spec.rtt - spec.rtt / 2),
       window_(spec.reorder_window()),
       ns_per_byte_(spec.rate.limited() ? 8e9 / spec.rate.bits_per_second : 0),
       jitter_step_(std::max<Duration>(spec.jitter, 1ms)),
-      loss_begins_(run_begins(spec.burst, spec.loss)),
-      loss_goes_on_(1 - run_ends(spec.burst, spec.loss)),
+      loss_begins_(run_begins(spec.burst, spec_.loss)),
+      loss_goes_on_(1 - run_ends(spec.burst, spec_.loss)),
       reordered_(spec.reorder),
       duplicated_(spec.duplicate),
       loss_random_(random_for(spec, direction, stream, Purpose::Loss)),
@@ -51,9 +51,9 @@ LinkModel::LinkModel(const LinkSpec& spec, Direction direction, std::uint32_t st
       duplicate_random_(random_for(spec, direction, stream, Purpose::Duplicate)),
       duplicate_delay_random_(random_for(spec, direction, stream, Purpose::DuplicateDelay)),
       jitter_random_(random_for(spec, direction, stream, Purpose::Jitter)),
-      loss_(spec.loss),
-      bursts_(spec.burst * (1 - spec.loss) > 1),
-      losing_(Chance(spec.loss).happens(random_for(spec, direction, stream, Purpose::FirstState)(0))) {}
+      loss_(spec_.loss),
+      bursts_(spec.burst * (1 - spec_.loss) > 1),
+      losing_(Chance(spec_.loss).happens(random_for(spec, direction, stream, Purpose::FirstState)(0))) {}
 
 Fate LinkModel::carry(std::uint32_t wire_bytes, TimePoint now) {
   const std::uint64_t n = counts_.packets++;

@@ -132,6 +132,8 @@ constexpr std::array kKeys = {
     Key{"rate", "0 (not limited) or a bandwidth from 1kbit to 1000Tbit, such as 1Gbit",
         [](std::string_view text, LinkSpec& spec) { return read_rate(text, spec.rate); }},
     Key{"loss", kShareRange, [](std::string_view text, LinkSpec& spec) { return read_real(text, 0, 1, spec.loss); }},
+    Key{"lossback", kShareRange,
+        [](std::string_view text, LinkSpec& spec) { return read_real(text, 0, 1, spec.loss_back.emplace()); }},
     Key{"burst", "a mean length in packets from 1 to 1e6",
         [](std::string_view text, LinkSpec& spec) { return read_real(text, 1, 1e6, spec.burst); }},
     Key{"reorder", kShareRange,
@@ -215,6 +217,12 @@ Result<LinkSpec> LinkSpec::parse(std::string_view text) {
   }
 }
 
+LinkSpec LinkSpec::backward() const {
+  LinkSpec back = *this;
+  back.loss = loss_back.value_or(loss);
+  return back;
+}
+
 double LinkSpec::loss_of(std::uint32_t wire_bytes) const {
   if (loss_size == 0 || loss >= 1) return loss;
   return -std::expm1(std::log1p(-loss) * wire_bytes / loss_size);
@@ -229,6 +237,7 @@ std::string to_string(const LinkSpec& spec) {
   std::string text = fmt::format("rtt={}", exact(spec.rtt));
   if (spec.rate != defaults.rate) text += fmt::format(",rate={}", exact(spec.rate));
   if (spec.loss != defaults.loss) text += fmt::format(",loss={}", spec.loss);
+  if (spec.loss_back) text += fmt::format(",lossback={}", *spec.loss_back);
   if (spec.burst != defaults.burst) text += fmt::format(",burst={}", spec.burst);
   if (spec.reorder != defaults.reorder) text += fmt::format(",reorder={}", spec.reorder);
   if (spec.duplicate != defaults.duplicate) text += fmt::format(",dup={}", spec.duplicate);

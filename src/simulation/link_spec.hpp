@@ -1,15 +1,17 @@
 // LinkSpec: what a link between two sites is like, as a person writes it:
 //
 //   rtt=25ms,rate=1Gbit,loss=1e-3,burst=4,reorder=1e-3,dup=1e-4,jitter=100us,queue=10ms,seed=7,mtu=1500
-//   losssize=1024,outage=1s+200ms/5s+50ms,trace=1000:2:350:1
+//   lossback=0,losssize=1024,outage=1s+200ms/5s+50ms,trace=1000:2:350:1
 //
-// Every key is optional; the text prints back to an equal spec. It describes both directions alike: each one delays by
-// half the RTT, has the whole rate, and draws its own losses from the seed. link_model.hpp says what the numbers do.
+// Every key is optional; the text prints back to an equal spec. It describes both directions alike but for `lossback`:
+// each one delays by half the RTT, has the whole rate, and draws its own losses from the seed. link_model.hpp says what
+// the numbers do.
 //
 // A plain value without threads or invariants beyond its ranges, which parse() checks.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,13 +38,14 @@ struct LossRun {
 };
 
 struct LinkSpec {
-  Duration rtt{0};       // propagation, there and back
-  Bandwidth rate;        // of each direction; not limited by default
-  double loss = 0;       // mean share of packets lost on the path, 0 to 1
-  double burst = 1;      // mean length of a run of losses in packets; 1 means independent losses
-  double reorder = 0;    // share of packets that fall behind later ones
-  double duplicate = 0;  // share of packets that arrive twice
-  Duration jitter{0};    // the one-way delay wanders between nothing and this above its base, order kept
+  Duration rtt{0};                  // propagation, there and back
+  Bandwidth rate;                   // of each direction; not limited by default
+  double loss = 0;                  // mean share of packets lost on the path, 0 to 1
+  std::optional<double> loss_back;  // of the way back, on which a sender's acknowledgements come; as `loss` by default
+  double burst = 1;                 // mean length of a run of losses in packets; 1 means independent losses
+  double reorder = 0;               // share of packets that fall behind later ones
+  double duplicate = 0;             // share of packets that arrive twice
+  Duration jitter{0};               // the one-way delay wanders between nothing and this above its base, order kept
   Duration queue{std::chrono::milliseconds(10)};  // longest wait for the rate before a packet is dropped
   std::uint64_t seed = 1;
   std::uint16_t mtu = 1500;     // IP MTU of the path
@@ -54,6 +57,9 @@ struct LinkSpec {
 
   // InvalidArgument names the key, the value and the range.
   static Result<LinkSpec> parse(std::string_view text);
+
+  // The same link as packets of the way back find it.
+  [[nodiscard]] LinkSpec backward() const;
 
   // How likely a packet of so many bytes on the wire is lost, in the mean.
   [[nodiscard]] double loss_of(std::uint32_t wire_bytes) const;

@@ -291,6 +291,19 @@ TEST(LinkModel, LossThatDependsOnSize_GrowsWithEachPacketsBytes) {
   }
 }
 
+TEST(LinkModel, LossOfTheWayBack_IsThatOfTheWayThereUnlessItIsGiven) {
+  constexpr int kPackets = 100'000;
+  const auto lost = [](const char* text, Direction direction) {
+    LinkModel model(LinkSpec::parse(text).value(), direction);
+    return lost_share(model, 1000, kPackets);
+  };
+  EXPECT_NEAR(lost("loss=0.1", Direction::Backward), 0.1, 0.01);
+  EXPECT_NEAR(lost("loss=0.1,lossback=0.3", Direction::Forward), 0.1, 0.01);
+  EXPECT_NEAR(lost("loss=0.1,lossback=0.3", Direction::Backward), 0.3, 0.01);
+  EXPECT_EQ(lost("loss=0.1,lossback=0,burst=4", Direction::Backward), 0);
+  EXPECT_NEAR(lost("lossback=0.2,burst=4", Direction::Backward), 0.2, 0.03);
+}
+
 TEST(LinkModel, Outage_LosesWhatDepartsInIt) {
   LinkModel model = link("rtt=10ms,outage=5ms+2ms/20ms+1ms");
   const auto lost_at = [&](Duration since) { return model.carry(1000, kStart + since).drop == Drop::Loss; };

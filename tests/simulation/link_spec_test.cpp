@@ -61,7 +61,7 @@ TEST(LinkSpec, PrintedText_ReadsBackAsTheSameSpec) {
   for (const char* text :
        {"", "rtt=25ms", "rtt=1500us,rate=400Gbit,loss=0.123456789", "rate=1500Kbit,burst=1.5,seed=18446744073709551615",
         "rtt=7ns,queue=0,jitter=1s", "reorder=1e-9,dup=1,mtu=1500", "rate=123456.789,mtu=65535",
-        "loss=0.01,losssize=1024,outage=1s+200ms/1500ms+7ns,trace=1000:2:0:1:350:0"}) {
+        "loss=0.01,lossback=0,losssize=1024,outage=1s+200ms/1500ms+7ns,trace=1000:2:0:1:350:0"}) {
     SCOPED_TRACE(text);
     const LinkSpec spec = parsed(text);
     EXPECT_EQ(parsed(to_string(spec)), spec) << to_string(spec);
@@ -71,7 +71,8 @@ TEST(LinkSpec, PrintedText_ReadsBackAsTheSameSpec) {
 
 TEST(LinkSpec, UnknownKey_IsAnErrorThatListsTheKnownOnes) {
   EXPECT_EQ(error_of("lose=1"),
-            "link: unknown key \"lose\"; the keys are rtt, rate, loss, burst, reorder, dup, jitter, queue, seed, mtu, "
+            "link: unknown key \"lose\"; the keys are rtt, rate, loss, lossback, burst, reorder, dup, jitter, queue, "
+            "seed, mtu, "
             "losssize, outage, trace");
   EXPECT_THAT(error_of("rtt=1ms,,loss=0"), HasSubstr("unknown key \"\""));
   EXPECT_THAT(error_of("25ms"), HasSubstr("unknown key \"25ms\""));
@@ -88,14 +89,39 @@ TEST(LinkSpec, EmptyValue_IsAnErrorThatSaysWhatIsExpected) {
 
 TEST(LinkSpec, ValueOutOfRange_IsAnErrorThatNamesKeyValueAndRange) {
   EXPECT_EQ(error_of("loss=1.5"), "link: loss=1.5 is not a share from 0 to 1, such as 1e-3 or 0.1%");
-  for (const char* text : {"loss=-0.1",      "loss=nan",       "loss=abc",        "loss=101%",
-                           "burst=0.5",      "burst=inf",      "dup=2",           "reorder=1e",
-                           "rtt=25",         "rtt=-1ms",       "rtt=2000min",     "rate=1",
-                           "rate=-1Gbit",    "seed=-1",        "seed=1.5",        "seed=18446744073709551616",
-                           "mtu=127",        "mtu=65536",      "queue=x",         "jitter=1",
-                           "losssize=0",     "losssize=65536", "outage=1s",       "outage=1s+0",
-                           "outage=1s+1ms/", "outage=+1s",     "outage=1s+61min", "trace=5",
-                           "trace=0:0",      "trace=1:2:3",    "trace=1:-2",      "trace=1:2:"}) {
+  for (const char* text : {"loss=-0.1",
+                           "lossback=1.1",
+                           "loss=nan",
+                           "loss=abc",
+                           "loss=101%",
+                           "burst=0.5",
+                           "burst=inf",
+                           "dup=2",
+                           "reorder=1e",
+                           "rtt=25",
+                           "rtt=-1ms",
+                           "rtt=2000min",
+                           "rate=1",
+                           "rate=-1Gbit",
+                           "seed=-1",
+                           "seed=1.5",
+                           "seed=18446744073709551616",
+                           "mtu=127",
+                           "mtu=65536",
+                           "queue=x",
+                           "jitter=1",
+                           "losssize=0",
+                           "losssize=65536",
+                           "outage=1s",
+                           "outage=1s+0",
+                           "outage=1s+1ms/",
+                           "outage=+1s",
+                           "outage=1s+61min",
+                           "trace=5",
+                           "trace=0:0",
+                           "trace=1:2:3",
+                           "trace=1:-2",
+                           "trace=1:2:"}) {
     const std::string_view key = std::string_view(text).substr(0, std::string_view(text).find('='));
     EXPECT_THAT(error_of(text), testing::AllOf(testing::StartsWith("link: " + std::string(text) + " is not "),
                                                HasSubstr(std::string(key))));

@@ -70,6 +70,15 @@ TEST(SweepSpec, Distances_AreRttsByTheSpeedOfLight) {
   EXPECT_EQ(spec->rtts[1], std::chrono::microseconds(500));
 }
 
+TEST(SweepSpec, WhatTheSenderKnows_IsPartOfEveryTrial) {
+  const Result<SweepSpec> spec = SweepSpec::parse(with("\"runs\"", R"("known_loss": true, "warm_writes": 3, "runs")"));
+  ASSERT_TRUE(spec.ok()) << spec.error().message;
+  EXPECT_TRUE(spec->trial(spec->cell(5)).known_loss);
+  EXPECT_EQ(spec->trial(spec->cell(5)).warm_writes, 3U);
+  EXPECT_EQ(SweepSpec::parse(spec->to_json().dump())->digest(), spec->digest());
+  EXPECT_NE(SweepSpec::parse(kSpec)->digest(), spec->digest());
+}
+
 TEST(SweepSpec, WhatIsWrong_IsRefusedByFieldValueAndRange) {
   struct Case {
     std::string text;
@@ -111,6 +120,9 @@ TEST(SweepSpec, WhatIsWrong_IsRefusedByFieldValueAndRange) {
       {with("\"runs\": 3", "\"runs\": 2.5"), {"runs 2.5", "whole"}},
       {with("\"runs\": 3,", ""), {"runs", "missing"}},
       {with("\"seed\": 7", "\"seed\": -1"), {"seed -1", "from 0"}},
+      {with("\"seed\"", R"("known_loss": 1, "seed")"), {"known_loss 1", "true or false"}},
+      {with("\"seed\"", R"("warm_writes": 1001, "seed")"), {"warm_writes 1001", "to 1000"}},
+      {theory.substr(0, theory.find("\"link\"")) + R"("known_loss": true})", {"known_loss", "kind simulation"}},
   };
   for (const Case& bad : cases) {
     const Result<SweepSpec> spec = SweepSpec::parse(bad.text);

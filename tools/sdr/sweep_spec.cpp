@@ -213,6 +213,27 @@ void take_link(JsonFields& fields, SweepSpec& spec) {
   spec.link = *link;
 }
 
+// What `adaptive` knows of the link when the measured Write begins; the theory takes it to know the loss.
+void take_knowledge(JsonFields& fields, SweepSpec& spec) {
+  for (const char* name : {"known_loss", "warm_writes"}) {
+    if (fields.has(name) && spec.kind != SweepKind::Simulation) {
+      fields.fail(fmt::format("field {} is of kind simulation, not of kind {}", name, kind_name(spec.kind)));
+      return;
+    }
+  }
+  if (fields.has("known_loss")) {
+    const Json& known = fields.take("known_loss");
+    if (!known.is_boolean()) {
+      fields.fail(fmt::format("field known_loss {} is not true or false", shown(known)));
+      return;
+    }
+    spec.known_loss = known.get<bool>();
+  }
+  if (fields.has("warm_writes"))
+    spec.warm_writes =
+        static_cast<std::uint32_t>(fields.whole("warm_writes", 0, experiment::WriteTrial::kMostWarmWrites));
+}
+
 void take_lists(JsonFields& fields, SweepSpec& spec) {
   take_schemes(fields, spec);
   take_list(
@@ -289,7 +310,7 @@ Result<SweepSpec> SweepSpec::parse(std::string_view text) {
   if (!json) return json.error();
   JsonFields fields(*json, kFile, "",
                     {"version", "kind", "schemes", "sizes", "rtts", "distances", "rates", "losses", "bursts", "mtus",
-                     "chunks", "link", "runs", "seed"});
+                     "chunks", "link", "known_loss", "warm_writes", "runs", "seed"});
   // First: a later version may have other fields.
   if (fields.has("version") && (*json)["version"] != kVersion) {
     return Error{ErrorCode::InvalidArgument,
@@ -300,6 +321,7 @@ Result<SweepSpec> SweepSpec::parse(std::string_view text) {
   take_kind(fields, spec);
   take_lists(fields, spec);
   take_link(fields, spec);
+  take_knowledge(fields, spec);
   if (spec.kind == SweepKind::Theory && fields.has("runs")) {
     fields.fail(fmt::format("field runs {} is not of kind theory, which runs nothing", shown(fields.take("runs"))));
   }
@@ -333,6 +355,8 @@ Json SweepSpec::to_json() const {
   json["chunks"] = chunks;
   if (kind == SweepKind::Simulation) json["link"] = simulation::to_string(link);
   if (kind != SweepKind::Theory) json["runs"] = runs;
+  if (known_loss) json["known_loss"] = true;
+  if (warm_writes > 0) json["warm_writes"] = warm_writes;
   json["seed"] = seed;
   return json;
 }
@@ -377,7 +401,11 @@ experiment::WriteTrial SweepSpec::trial(const SweepCell& cell) const {
   whole.loss = cell.loss;
   whole.burst = cell.burst;
   const std::uint64_t own = simulation::CounterRandom(seed, kSeedStream)(cell.number) >> (64 - kSeedBits);
-  return write_trial(whole, cell.scheme, cell.size, std::to_string(cell.mtu.count), cell.chunk, own).value();
+  experiment::WriteTrial trial =
+      write_trial(whole, cell.scheme, cell.size, std::to_string(cell.mtu.count), cell.chunk, own).value();
+  trial.known_loss = known_loss;
+  trial.warm_writes = warm_writes;
+  return trial;
 }
 
 }  // namespace sdr::cli

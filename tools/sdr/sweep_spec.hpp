@@ -58,6 +58,8 @@ struct SweepSpec {
   std::vector<Bytes> mtus;
   std::vector<std::string> chunks;  // as --chunk takes them
   simulation::LinkSpec link;        // what the lists do not say of it
+  bool known_loss = false;          // as --known-loss and --warm of sdr sim
+  std::uint32_t warm_writes = 0;
   std::uint64_t runs = 1;
   std::uint64_t seed = 1;
 
