@@ -17,6 +17,8 @@ inline constexpr int kFreeShare = 256;
 // Neither parity nor copies are made for more loss: it is a path that is dark, or carries no packets of this size.
 inline constexpr double kMostLoss = 0.5;
 inline constexpr std::uint32_t kMostCopies = 15;
+// So few copies of repairs are not worth a code.
+inline constexpr std::uint64_t kFewCovers = 64;
 
 // The most parity chunks for so many data chunks: as many again; for few of them what one submessage can have.
 inline std::uint64_t parity_room(std::uint64_t data_chunks) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "coding/parity_budget.hpp"
 #include "coding/shards.hpp"
 
 namespace sdr::coding {
@@ -69,10 +70,11 @@ double LossDistribution::more_than(std::uint32_t count) const {
   return sum;
 }
 
-ParityPlan plan_parity(std::uint32_t chunks, const LossProcess& process, double target, std::uint32_t most) {
-  if (chunks == 0 || most == 0 || process.loss <= 0) return {};
+ParityPlan plan_parity(std::uint32_t chunks, const LossProcess& process, double target, std::uint32_t most,
+                       std::uint32_t longest) {
+  if (chunks == 0 || most == 0 || longest == 0 || process.loss <= 0) return {};
   ParityPlan best;
-  for (std::uint32_t submessages = (chunks + kMaxShards - 2) / (kMaxShards - 1);;) {
+  for (std::uint32_t submessages = (chunks + longest - 1) / longest;;) {
     const std::uint32_t k = (chunks + submessages - 1) / submessages;
     const std::uint32_t affordable = most / submessages;
     if (affordable == 0) return best;
@@ -85,6 +87,19 @@ ParityPlan plan_parity(std::uint32_t chunks, const LossProcess& process, double 
     submessages += 1 + submessages / 16;
     submessages = std::min(submessages, chunks);
   }
+}
+
+CoverPlan plan_cover(std::uint32_t repairs, const LossProcess& process, double target, std::uint64_t free,
+                     std::uint32_t most, std::uint32_t longest) {
+  CoverPlan cover;
+  cover.copies = copies_to_cover(repairs, process.loss, target);
+  const std::uint64_t copied = std::uint64_t{cover.copies} * repairs;
+  if (copied <= free) return cover;
+  const auto dearest = static_cast<std::uint32_t>(std::min<std::uint64_t>(most, copied));
+  const ParityPlan code = plan_parity(repairs, process, target, dearest, longest);
+  const bool covers = code.submessages > 0 && code.failure <= target;
+  if (covers && std::uint64_t{code.submessages} * code.parity_each < copied) cover.code = code;
+  return cover;
 }
 
 }  // namespace sdr::coding

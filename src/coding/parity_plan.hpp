@@ -14,6 +14,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "coding/shards.hpp"
+
 namespace sdr::coding {
 
 // Loss of chunks in the order in which they are sent.
@@ -51,6 +53,22 @@ struct ParityPlan {
 
 // The least parity with which `chunks` chunks (data) all decode but for `target`; at most `most` parity chunks in all.
 // Where that does not suffice, as much of it as there is.
-ParityPlan plan_parity(std::uint32_t chunks, const LossProcess& process, double target, std::uint32_t most);
+// Submessages have at most `longest` data chunks.
+ParityPlan plan_parity(std::uint32_t chunks, const LossProcess& process, double target, std::uint32_t most,
+                       std::uint32_t longest = kMaxShards - 1);
+
+// How repairs are made safe against their own loss: each by so many further copies, or by parity over all of them.
+struct CoverPlan {
+  std::uint32_t copies = 0;
+  ParityPlan code;  // no submessages: copies are the choice
+
+  friend bool operator==(const CoverPlan&, const CoverPlan&) = default;
+};
+
+// For so many repairs, to be all restored but for `target`. Copies that make no more than `free` chunks in all cost
+// nothing that anybody could measure, and need no word to the receiver; else whatever is less. `most` and `longest` as
+// above.
+CoverPlan plan_cover(std::uint32_t repairs, const LossProcess& process, double target, std::uint64_t free,
+                     std::uint32_t most, std::uint32_t longest = kMaxShards - 1);
 
 }  // namespace sdr::coding

@@ -28,7 +28,11 @@ AdaptiveTail::AdaptiveTail(const Transfer& transfer, const SchemeSpec& scheme) {
                              static_cast<std::uint32_t>(most));
   longest = plan.submessages == 0 ? 0 : (tail + plan.submessages - 1) / plan.submessages;
   exposed_repairs = std::min(static_cast<double>(head), static_cast<double>(tail)) * p;
-  copies = coding::copies_to_cover(exposed_repairs, p, scheme.repair_target);
+  const double free = transfer.rtt() / coding::kFreeShare / transfer.injection();
+  cover = coding::plan_cover(
+      static_cast<std::uint32_t>(std::ceil(exposed_repairs)), {std::min(p, coding::kMostLoss), burst},
+      scheme.repair_target, std::max(static_cast<std::uint64_t>(free), coding::kFewCovers),
+      static_cast<std::uint32_t>(std::min(coding::parity_room(tail), std::uint64_t{UINT32_MAX})));
 }
 
 std::vector<double> AdaptiveTail::done_by_layer(const ChunkLoss& loss) const {

@@ -107,24 +107,29 @@ void CompletionTime::add_layers(const Transfer& transfer, const SchemeSpec& sche
     if (chance > kNegligible)
       parts_.push_back({chance, chunks * transfer.injection() + rtts * transfer.rtt(), nothing});
   };
-  const double data = static_cast<double>(tail.head) / (1 - p) + static_cast<double>(tail.tail);
+  double data = static_cast<double>(tail.head) / (1 - p) + static_cast<double>(tail.tail);
+  double covered = std::pow(1 - p, tail.exposed_repairs);  // the chance that no repair that is lost holds it up
+  const bool coded_cover = tail.cover.code.submessages > 0;
+  if (coded_cover) {  // parity over the repairs, before that of the tail
+    data += static_cast<double>(tail.cover_parity());
+    covered = 1 - tail.cover.code.failure;
+  }
   const double all = data + static_cast<double>(tail.parity_chunks());
-  // Without a repair that is lost in the last round trip the parity decides, else the covers behind it.
-  const double uncovered = std::pow(1 - p, tail.exposed_repairs);
+  // Without a repair that is lost in the last round trip the parity decides, else the copies behind it.
   const std::vector<double> done = tail.done_by_layer(transfer.loss());
   double before = 0;
   for (std::size_t j = 0; j < done.size(); ++j) {
-    add((done[j] - before) * uncovered, data + static_cast<double>(j) * tail.plan.submessages, 0);
+    add((done[j] - before) * covered, data + static_cast<double>(j) * tail.plan.submessages, 0);
     before = done[j];
   }
-  double covered = uncovered;
-  for (std::uint32_t pass = 1; pass <= tail.copies; ++pass) {
+  const std::uint32_t passes = coded_cover ? 0 : tail.cover.copies;
+  for (std::uint32_t pass = 1; pass <= passes; ++pass) {
     const double by = std::pow(1 - std::pow(p, pass + 1), tail.exposed_repairs);
     add((by - covered) * done.back(), all + pass * tail.exposed_repairs, 0);
     covered = by;
   }
   fallback_ = std::max(0.0, 1 - covered * done.back());
-  add(fallback_, all + tail.copies * tail.exposed_repairs, 1 + kSettleRtts);
+  add(fallback_, all + passes * tail.exposed_repairs, 1 + kSettleRtts);
   if (parts_.empty()) add(1, data, 0);
 }
 

@@ -208,9 +208,10 @@ Result<PlannedScheme> assess(const PathSpec& path, Bytes message, const Transfer
     if (planned.encode.limited()) planned.cores = path.rate.bits_per_second / planned.encode.bits_per_second;
   } else if (scheme.kind == SchemeKind::Adaptive) {
     const AdaptiveTail tail(transfer, scheme);
-    planned.parity = share_of(transfer, static_cast<double>(tail.parity_chunks()));
-    planned.repairs =
-        share_of(transfer, static_cast<double>(tail.head) * p / (1 - p) + tail.copies * tail.exposed_repairs);
+    const bool coded_cover = tail.cover.code.submessages > 0;
+    const double copies = coded_cover ? 0 : tail.cover.copies * tail.exposed_repairs;
+    planned.parity = share_of(transfer, static_cast<double>(tail.parity_chunks() + tail.cover_parity()));
+    planned.repairs = share_of(transfer, static_cast<double>(tail.head) * p / (1 - p) + copies);
     planned.within_budget = planned.overhead() <= budget + kBudgetSlack;
     if (tail.plan.parity_each > 0) {
       planned.encode = encode_speed({.kind = SchemeKind::EcRs,

@@ -141,9 +141,19 @@ double Sampler::adaptive(Draws& draws) const {
   std::uint32_t passes = 0;
   for (std::uint64_t lost = draws.successes(exposed, p); lost > 0; lost = draws.successes(lost, p)) ++passes;
   const std::uint32_t layers = layers_needed(draws);
-  const bool again = layers > tail_.plan.parity_each || passes > tail_.copies;
-  const std::uint32_t sent_layers = passes > 0 ? tail_.plan.parity_each : std::min(layers, tail_.plan.parity_each);
-  chunks += std::uint64_t{sent_layers} * tail_.plan.submessages + std::min(passes, tail_.copies) * exposed;
+  const std::uint32_t copies = tail_.cover.copies;
+  std::uint32_t sent_layers = std::min(layers, tail_.plan.parity_each);
+  bool again = layers > tail_.plan.parity_each;
+  if (tail_.cover.code.submessages > 0) {
+    // Parity over the repairs, before that of the tail.
+    again = draws.happens(tail_.cover.code.failure) || again;
+    if (passes > 0 || layers > 0) chunks += tail_.cover_parity();
+  } else {
+    again = passes > copies || again;
+    if (passes > 0) sent_layers = tail_.plan.parity_each;
+    chunks += std::min(passes, copies) * exposed;
+  }
+  chunks += std::uint64_t{sent_layers} * tail_.plan.submessages;
   const double rtts = 1 + (again ? 1 + kSettleRtts : 0);
   return static_cast<double>(chunks) * transfer_.injection() + rtts * transfer_.rtt();
 }

@@ -90,4 +90,19 @@ TransferSender::Covering AdaptiveTail::covering(const TransferShape& shape, std:
   return covering;
 }
 
+coding::CoverPlan AdaptiveTail::cover_plan(const TransferShape& shape, const Repairs& repairs) const {
+  coding::LossProcess process = chunk_loss(shape);
+  process.loss = std::min(std::max(process.loss, repairs.lost), coding::kMostLoss);
+  const double timeless = pace_.limited() ? static_cast<double>(bytes_in(rtt_ / coding::kFreeShare)) / shape.chunk_bytes
+                                          : static_cast<double>(UINT32_MAX);
+  const double free = repairs.share * std::max(timeless, static_cast<double>(coding::kFewCovers));
+  return coding::plan_cover(repairs.count, process, repairs.share * shape.repair_target,
+                            static_cast<std::uint64_t>(free), repairs.parity_most, repairs.longest);
+}
+
+std::uint32_t AdaptiveTail::statements(const TransferShape& shape, std::uint32_t of) const {
+  const double loss = std::min(link_.loss_upper, coding::kMostLoss);
+  return 2 + coding::copies_to_cover(of, loss, shape.repair_target);
+}
+
 }  // namespace sdr::reliability

@@ -32,6 +32,17 @@ class AdaptiveTail {
   // it. `lost`: the share of its chunks that is known to be lost, which may be more than was expected.
   [[nodiscard]] TransferSender::Covering covering(const TransferShape& shape, std::uint64_t bytes_left,
                                                   std::uint64_t write_chunks, double lost) const;
+  // Repairs of one transfer that are to be covered.
+  struct Repairs {
+    std::uint32_t count = 0;
+    double share = 1;               // of all that are to be covered now: the target is that of all
+    std::uint32_t parity_most = 0;  // room for a code's parity
+    std::uint32_t longest = 0;      // the most chunks of a group that the receiver can be told of
+    double lost = 0;                // as above
+  };
+  [[nodiscard]] coding::CoverPlan cover_plan(const TransferShape& shape, const Repairs& repairs) const;
+  // How often what a repair needs is to be said, so that it comes but for the target.
+  [[nodiscard]] std::uint32_t statements(const TransferShape& shape, std::uint32_t of) const;
 
  private:
   // What is injected between the sending of a chunk and the arrival of its repair's request.

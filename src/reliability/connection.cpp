@@ -19,13 +19,14 @@ namespace {
 using reliability::OffersReader;
 using reliability::Ping;
 using reliability::Pong;
+using reliability::RepairGroupsReader;
 using reliability::Report;
 using reliability::ReportsReader;
 using reliability::SchemeRules;
 using reliability::TransferShape;
 
-constexpr std::uint32_t kMagic = 0x53445243;  // "SDRC"
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kMagic = 0x53445243;                          // "SDRC"
+constexpr std::uint32_t kVersion = reliability::kReliabilityVersion;  // ends must read each other's messages
 // Rounds of feed and inject in one call before control and timers get their turn.
 constexpr int kRoundsPerDrive = 8;
 // Payload waiting in the QueuePair: enough for a system call and its successor, little enough that a repair does not
@@ -61,7 +62,7 @@ class Connection::Impl {
                 .rto_factor = options.rto_factor,
                 .tolerance_share = options.reorder_tolerance},
         shape_(make_shape()),
-        outgoing_(shape_, *queue_pair_, *executor_, *link_),
+        outgoing_(shape_, *queue_pair_, *executor_, *link_, queue_pair_->max_control()),
         incoming_(shape_, *queue_pair_, *executor_, options.posted_ahead),
         control_(queue_pair_->max_control()) {}
 
@@ -215,6 +216,9 @@ class Connection::Impl {
   void handle(const OffersReader& offers, TimePoint now) {
     if (Result<void> taken = incoming_.handle(offers, timing_, now); !taken) fail(taken.error(), now);
   }
+  void handle(const RepairGroupsReader& groups, TimePoint now) {
+    if (Result<void> taken = incoming_.handle(groups); !taken) fail(taken.error(), now);
+  }
   void handle(ReportsReader reports, TimePoint now) {
     const reliability::Stamp stamp = reliability::to_stamp(now);
     const reliability::Stamp echoed = reports.header.echo_newest + reports.header.echo_held;
@@ -286,6 +290,7 @@ class Connection::Impl {
       losses_.offered(reliability::to_stamp(now), sent, data_at_ + timing_.tolerance() <= now);
       return true;
     });
+    drain([&](ByteWriter& writer) { return outgoing_.poll_repair_groups(writer, timing_, now); });
     while (const auto ping = watch_.poll(waiting(), now)) {
       const std::size_t full = std::min<std::size_t>(control_.size(), queue_pair_->geometry().mtu);
       send_control([&](ByteWriter& writer) { write(writer, *ping, ping->full_size ? full : 0); }, now);

@@ -5,7 +5,7 @@
 namespace sdr::reliability {
 namespace {
 
-enum class Kind : std::uint8_t { Ping = 1, Pong = 2, Offers = 3, Reports = 4 };
+enum class Kind : std::uint8_t { Ping = 1, Pong = 2, Offers = 3, Reports = 4, RepairGroups = 5 };
 constexpr std::uint8_t kFullSize = 1;  // flag of Ping and Pong
 constexpr std::uint8_t kAllSent = 1;   // flags of an offer
 constexpr std::uint8_t kImmediate = 2;
@@ -15,6 +15,7 @@ constexpr std::size_t kOfferBytes = 8 * 4 + 1 + 4;
 constexpr std::size_t kTailCodeBytes = 4 + 4 + 2;
 constexpr std::size_t kLossBytes = 4 + 4;  // of a complete report
 constexpr std::size_t kReportFixedBytes = 8 + 1 + 4 * 3 + 2;
+constexpr std::size_t kRepairGroupsBytes = 1 + 1 + 8 + 4 + 4 + 1 + 1;
 
 void head(ByteWriter& writer, Kind kind) {
   writer.u8(static_cast<std::uint8_t>(kind));
@@ -55,6 +56,16 @@ std::optional<Message> parse(std::span<const std::byte> datagram) {
       header.packets_landed = reader.u64();
       if (!reader.ok()) return std::nullopt;
       return ReportsReader(header, reader);
+    }
+    case Kind::RepairGroups: {
+      RepairGroupsHeader header;
+      header.transfer = reader.u64();
+      header.block.parity_first = reader.u32();
+      header.block.groups = reader.u32();
+      header.block.data_each = reader.u8();
+      header.block.parity_each = reader.u8();
+      if (!reader.ok()) return std::nullopt;
+      return RepairGroupsReader(header, reader);
     }
   }
   return std::nullopt;
@@ -105,6 +116,22 @@ bool ReportsReader::next(Report& report) {
     at = first + count;
   }
   return records_.ok();
+}
+
+bool RepairGroupsReader::next(RepairGroup& group) {
+  if (records_.left() == 0) return false;
+  const std::uint64_t number = records_.varint();
+  const std::uint64_t count = records_.varint();
+  if (!records_.ok() || number >= header.block.groups || count == 0 || count > header.block.data_each) return false;
+  group.group = static_cast<std::uint32_t>(number);
+  group.chunks.clear();
+  for (std::uint64_t i = 0, at = 0; i < count; ++i) {
+    const std::uint64_t gap = records_.varint();
+    if (!records_.ok() || gap > UINT32_MAX || at + gap > UINT32_MAX) return false;
+    group.chunks.push_back(static_cast<std::uint32_t>(at + gap));
+    at += gap + 1;
+  }
+  return true;
 }
 
 void write(ByteWriter& writer, const Ping& ping, std::size_t pad_to) {
@@ -188,6 +215,39 @@ std::optional<std::uint32_t> append(ByteWriter& writer, const Report& report) {
     at = report.missing[i].first + report.missing[i].count;
   }
   return horizon;
+}
+
+void write(ByteWriter& writer, const RepairGroupsHeader& header) {
+  head(writer, Kind::RepairGroups);
+  writer.u64(header.transfer);
+  writer.u32(header.block.parity_first);
+  writer.u32(header.block.groups);
+  writer.u8(header.block.data_each);
+  writer.u8(header.block.parity_each);
+}
+
+bool append(ByteWriter& writer, std::uint32_t group, std::span<const std::uint32_t> chunks) {
+  std::size_t bytes = ByteWriter::varint_bytes(group) + ByteWriter::varint_bytes(chunks.size());
+  std::uint32_t at = 0;
+  for (const std::uint32_t chunk : chunks) {
+    bytes += ByteWriter::varint_bytes(chunk - at);
+    at = chunk + 1;
+  }
+  if (bytes > writer.room()) return false;
+  writer.varint(group);
+  writer.varint(chunks.size());
+  at = 0;
+  for (const std::uint32_t chunk : chunks) {
+    writer.varint(chunk - at);
+    at = chunk + 1;
+  }
+  return true;
+}
+
+std::size_t most_of_a_repair_group(std::size_t datagram_bytes, std::uint32_t chunks) {
+  const std::size_t number = ByteWriter::varint_bytes(chunks);
+  const std::size_t fixed = kRepairGroupsBytes + number + 2;
+  return datagram_bytes <= fixed ? 0 : (datagram_bytes - fixed) / number;
 }
 
 }  // namespace sdr::reliability

@@ -15,7 +15,7 @@
 
 namespace sdr::reliability {
 
-inline constexpr std::uint8_t kReliabilityVersion = 3;
+inline constexpr std::uint8_t kReliabilityVersion = 4;
 
 // A time on the writing end's clock, in nanoseconds; echoed, never interpreted, by the other.
 using Stamp = std::uint64_t;
@@ -81,6 +81,31 @@ struct ReportsHeader {
   std::uint64_t packets_landed = 0;   // at this end, when the newest offers arrived
 };
 
+// Where the parity of a block of repairs lies in the parity message, and with which code it was made (repair_code.hpp).
+struct RepairBlock {
+  // Parity of blocks begins where a word of the chunk bitmap does.
+  static constexpr std::uint32_t kAlignment = 64;
+
+  std::uint32_t parity_first = 0;
+  std::uint32_t groups = 0;
+  std::uint8_t data_each = 0;  // k: the most chunks of a group
+  std::uint8_t parity_each = 0;
+
+  [[nodiscard]] std::uint64_t parity_chunks() const { return std::uint64_t{groups} * parity_each; }
+  [[nodiscard]] std::uint64_t end() const { return parity_first + parity_chunks(); }
+
+  friend bool operator==(const RepairBlock&, const RepairBlock&) = default;
+};
+struct RepairGroupsHeader {
+  std::uint64_t transfer = 0;
+  RepairBlock block;
+};
+// Which chunks a group of the block has, ascending.
+struct RepairGroup {
+  std::uint32_t group = 0;
+  std::vector<std::uint32_t> chunks;
+};
+
 // Readers of a datagram's records: next() yields one after the other until the end or the first malformed one.
 class OffersReader {
  public:
@@ -102,7 +127,19 @@ class ReportsReader {
   ByteReader records_;
 };
 
-using Message = std::variant<Ping, Pong, OffersReader, ReportsReader>;
+class RepairGroupsReader {
+ public:
+  RepairGroupsReader(const RepairGroupsHeader& h, ByteReader records) : header(h), records_(records) {}
+  RepairGroupsHeader header;
+  // False at the end or at the first malformed record: one of a group that the block does not have, or with no chunks
+  // or more than data_each. `group` is reused.
+  bool next(RepairGroup& group);
+
+ private:
+  ByteReader records_;
+};
+
+using Message = std::variant<Ping, Pong, OffersReader, ReportsReader, RepairGroupsReader>;
 // Nothing for a datagram that is too short, of another version or of an unknown kind.
 std::optional<Message> parse(std::span<const std::byte> datagram);
 
@@ -115,5 +152,10 @@ bool append(ByteWriter& writer, const Offer& offer);
 // Cuts the report's ranges, and its horizon with them, to what fits; the horizon that was written. Nothing when not
 // even one range fits.
 std::optional<std::uint32_t> append(ByteWriter& writer, const Report& report);
+void write(ByteWriter& writer, const RepairGroupsHeader& header);
+// False, and nothing written, when the record does not fit.
+bool append(ByteWriter& writer, std::uint32_t group, std::span<const std::uint32_t> chunks);
+// How many chunks, with numbers below `chunks`, any group may have to fit a datagram of so many bytes.
+std::size_t most_of_a_repair_group(std::size_t datagram_bytes, std::uint32_t chunks);
 
 }  // namespace sdr::reliability

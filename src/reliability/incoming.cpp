@@ -196,6 +196,36 @@ Result<void> Incoming::begin_transfer(Transfer& transfer, const Offer& offer, st
   return {};
 }
 
+Result<void> Incoming::handle(RepairGroupsReader groups) {
+  const RepairBlock& block = groups.header.block;
+  const std::uint64_t number = groups.header.transfer;
+  if (number < first_transfer_ || number - first_transfer_ >= transfers_.size()) return {};
+  Transfer& transfer = transfers_[number - first_transfer_];
+  // Before the offer, or after the end: it comes again, or is of no use.
+  if (transfer.done || transfer.decoding || !transfer.receiver->is_offered()) return {};
+  const std::uint64_t room =
+      shape_.adaptive_parity_most(shape_.chunks_of(part_of(*find_receive(transfer.receive), transfer.index).size()));
+  const bool possible = shape_.rules.adaptive() && block.data_each >= 1 && block.parity_each >= 1 &&
+                        block.data_each + block.parity_each <= static_cast<int>(coding::kMaxShards) &&
+                        block.groups >= 1 && block.parity_first % RepairBlock::kAlignment == 0 &&
+                        block.parity_first >= transfer.receiver->tail_parity() && block.end() <= room;
+  if (!possible)
+    return Error{
+        ErrorCode::Protocol,
+        fmt::format("the peer codes repairs of transfer {} in {} groups of {} chunks with {} parity chunks each "
+                    "from number {} on; there is room for {} behind the {} of the tail, and groups have up to "
+                    "{} shards",
+                    number, block.groups, block.data_each, block.parity_each, block.parity_first, room,
+                    transfer.receiver->tail_parity(), coding::kMaxShards)};
+  while (groups.next(group_)) {
+    if (transfer.receiver->knows(block, group_.group)) continue;
+    const std::optional<coding::ErasureCode> code = codes_.find(block.data_each, block.parity_each);
+    if (!code) return Error{ErrorCode::System, "no memory for the tables of the erasure code"};
+    if (Result<void> taken = transfer.receiver->named(block, group_, *code); !taken) return taken;
+  }
+  return {};
+}
+
 // --- completing ---
 
 void Incoming::look(Transfer& transfer, const ReceiverTiming& timing, TimePoint now) {

@@ -50,6 +50,8 @@ class Incoming {
 
   // Protocol: an offer that contradicts what was announced.
   Result<void> handle(OffersReader offers, const Timing& timing, TimePoint now);
+  // Protocol: groups that there cannot be.
+  Result<void> handle(RepairGroupsReader groups);
   // Announces what may be announced, looks at the bitmaps, completes, decodes.
   void drive(const Timing& timing, TimePoint now);
   // Writes the datagram of reports that is due, if one is.
@@ -141,6 +143,7 @@ class Incoming {
   int repeats_left_ = 0;
   CodeBook codes_;
   Report report_;  // reused
+  RepairGroup group_;
   ConnectionStatistics totals_;
 };
 

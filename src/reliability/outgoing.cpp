@@ -146,10 +146,14 @@ Outgoing::Choice Outgoing::choose(TimePoint now) {
     if (const auto extent = transfer.sender->next_repair(most)) return {&transfer, *extent};
   }
   Choice parity;
+  Choice repair_parity;
   for (Transfer& transfer : transfers_) {
     if (!transfer.sender || transfer.sender->done()) continue;
     const bool same_write = parity.transfer == nullptr || parity.transfer->write == transfer.write;
     if (!same_write) break;
+    // Small, and of chunks that a round trip has passed for: before the parity of what was sent last.
+    if (repair_parity.transfer == nullptr && transfer.parity)
+      if (const auto code = transfer.sender->next_repair_parity(most)) repair_parity = {&transfer, *code};
     if (const auto fresh = transfer.sender->next_fresh(most)) {
       if (!fresh->parity()) return {&transfer, *fresh};
       if (!transfer.parity) continue;
@@ -162,6 +166,7 @@ Outgoing::Choice Outgoing::choose(TimePoint now) {
       if (const auto cover = transfer.sender->next_cover(most, now)) return {&transfer, *cover};
     }
   }
+  if (repair_parity.transfer != nullptr) return repair_parity;
   return parity;
 }
 
@@ -175,6 +180,48 @@ TransferSender::Covering Outgoing::covering(const Transfer& transfer, const Timi
   tail_.assume(link_.estimate(), queue_pair_.rate(), timing);
   const double lost = transfer.sender->lost_share();
   return tail_.covering(shape_, left, shape_.chunks_of(write->data.size()), lost);
+}
+
+bool Outgoing::data_left(std::uint64_t write) const {
+  return std::any_of(transfers_.begin(), transfers_.end(), [write](const Transfer& transfer) {
+    return transfer.sender && transfer.write == write && !transfer.sender->data_handed_out();
+  });
+}
+
+void Outgoing::cover_repairs(const Timing& timing) {
+  const auto exposed = [this](const Transfer& transfer) {
+    if (!transfer.sender || !transfer.sender->exposed()) return false;
+    const Write* write = find_write(transfer.write);
+    return write == nullptr || (write->cut && !data_left(transfer.write));
+  };
+  if (std::none_of(transfers_.begin(), transfers_.end(), exposed)) return;
+  tail_.assume(link_.estimate(), queue_pair_.rate(), timing);
+  std::size_t all = 0;
+  for (const Transfer& transfer : transfers_)
+    if (exposed(transfer)) all += transfer.sender->exposed_repairs().size();
+  for (Transfer& transfer : transfers_)
+    if (exposed(transfer)) cover_repairs(transfer, all);
+}
+
+void Outgoing::cover_repairs(const Transfer& transfer, std::size_t all) {
+  TransferSender& sender = *transfer.sender;
+  const std::vector<std::uint32_t> repairs = sender.exposed_repairs();
+  const auto count = static_cast<std::uint32_t>(repairs.size());
+  const std::uint64_t room = sender.chunks();  // never more than the receiver has for so many
+  const std::uint64_t first = sender.next_block_first();
+  const std::size_t most_named = most_of_a_repair_group(control_bytes_, sender.chunks());
+  const coding::CoverPlan plan = tail_.cover_plan(
+      shape_, {.count = count,
+               .share = static_cast<double>(count) / static_cast<double>(std::max<std::size_t>(1, all)),
+               .parity_most = static_cast<std::uint32_t>(transfer.parity ? room - std::min(room, first) : 0),
+               .longest = static_cast<std::uint32_t>(std::min<std::size_t>(coding::kMaxShards - 1, most_named)),
+               .lost = sender.lost_share()});
+  std::optional<coding::ErasureCode> code;
+  if (plan.code.submessages > 0)
+    code = codes_.find((count + plan.code.submessages - 1) / plan.code.submessages, plan.code.parity_each);
+  if (!code) return sender.cover_by_copies();
+  sender.cover_by_code(repairs, plan.code.submessages, *code, tail_.statements(shape_, plan.code.submessages),
+                       executor_);
 }
 
 bool Outgoing::hand_out(const Choice& choice, const Timing& timing, TimePoint now) {
@@ -202,6 +249,7 @@ bool Outgoing::hand_out(const Choice& choice, const Timing& timing, TimePoint no
 void Outgoing::feed(std::uint64_t backlog, const Timing& timing, TimePoint now) {
   start_transfers(timing, now);
   while (queue_pair_.backlog() < backlog) {
+    if (shape_.rules.adaptive()) cover_repairs(timing);
     const Choice choice = choose(now);
     if (choice.transfer == nullptr || !hand_out(choice, timing, now)) return;
     if (choice.extent.kind == TransferSender::Kind::Fresh ? choice.transfer->sender->data_handed_out()
@@ -336,11 +384,22 @@ bool Outgoing::poll_offers(ByteWriter& writer, const Timing& timing, Duration si
   return true;
 }
 
+bool Outgoing::poll_repair_groups(ByteWriter& writer, const Timing& timing, TimePoint now) {
+  for (std::size_t i = 0; i < transfers_.size(); ++i) {
+    TransferSender* sender = transfers_[i].sender.get();
+    if (sender != nullptr && !sender->done() &&
+        sender->blocks().poll(writer, first_transfer_ + i, timing.close_interval(), now))
+      return true;
+  }
+  return false;
+}
+
 TimePoint Outgoing::next_timeout(TimePoint now) const {
   TimePoint next = news_for_peer_ ? TimePoint::min() : messages_to_pass_ > 0 ? passing_at_ : kNever;
   for (const Transfer& transfer : transfers_)
     if (transfer.sender && !transfer.sender->done())
-      next = std::min({next, transfer.offer_at, transfer.sender->next_timeout(), transfer.sender->next_cover_due(now)});
+      next = std::min({next, transfer.offer_at, transfer.sender->next_timeout(), transfer.sender->next_cover_due(now),
+                       transfer.sender->blocks().next_statement()});
   return next;
 }
 

@@ -30,8 +30,9 @@ namespace sdr::reliability {
 
 class Outgoing {
  public:
-  Outgoing(const TransferShape& shape, QueuePair& queue_pair, Executor& executor, LinkEstimator& link)
-      : shape_(shape), queue_pair_(queue_pair), executor_(executor), link_(link) {}
+  Outgoing(const TransferShape& shape, QueuePair& queue_pair, Executor& executor, LinkEstimator& link,
+           std::size_t control_bytes)
+      : shape_(shape), queue_pair_(queue_pair), executor_(executor), link_(link), control_bytes_(control_bytes) {}
 
   WriteHandle post(std::span<const std::byte> data, std::optional<std::uint32_t> immediate);
   std::optional<WriteCompletion> poll();
@@ -51,6 +52,8 @@ class Outgoing {
 
   // Writes the datagram of offers that is due, if one is.
   bool poll_offers(ByteWriter& writer, const Timing& timing, Duration silence, TimePoint now);
+  // The same of what names the chunks of repair groups.
+  bool poll_repair_groups(ByteWriter& writer, const Timing& timing, TimePoint now);
   [[nodiscard]] TimePoint next_timeout(TimePoint now) const;
 
   void fail(const Error& error, TimePoint now);
@@ -96,6 +99,11 @@ class Outgoing {
   // Adaptive: the next transfer of this one's Write may start before its parity has been handed out.
   [[nodiscard]] bool data_first(const Transfer& transfer);
   [[nodiscard]] TransferSender::Covering covering(const Transfer& transfer, const Timing& timing);
+  // Covers the repairs that are to be covered once all data of their Write has gone.
+  void cover_repairs(const Timing& timing);
+  // Those of one transfer, which are among `all` of them.
+  void cover_repairs(const Transfer& transfer, std::size_t all);
+  [[nodiscard]] bool data_left(std::uint64_t write) const;
   bool hand_out(const Choice& choice, const Timing& timing, TimePoint now);
   [[nodiscard]] bool sent(const Transfer& transfer) const;
   [[nodiscard]] std::optional<TailCode> tail_code_of(const TransferPlan& plan) const;
@@ -109,6 +117,7 @@ class Outgoing {
   QueuePair& queue_pair_;
   Executor& executor_;
   LinkEstimator& link_;
+  std::size_t control_bytes_;  // of a datagram
   AdaptiveTail tail_;
   CodeBook codes_;
   std::deque<Write> writes_;        // unfinished, in order of posting

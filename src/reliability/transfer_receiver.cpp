@@ -1,5 +1,7 @@
 #include "reliability/transfer_receiver.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace sdr::reliability {
@@ -31,13 +33,27 @@ void TransferReceiver::offered(std::uint64_t length, std::uint64_t behind, const
   if (!has_all()) report_after(timing.tolerance, now);
 }
 
+Result<void> TransferReceiver::named(const RepairBlock& block, const RepairGroup& group,
+                                     const coding::ErasureCode& code) {
+  if (group.chunks.back() >= map_.layout.first)
+    return Error{ErrorCode::Protocol,
+                 fmt::format("the peer's repair group has chunk {} of transfer {}, whose tail begins at {}",
+                             group.chunks.back(), transfer_, map_.layout.first)};
+  return repairs_.add(block, group.group, group.chunks, code, tracker_);
+}
+
 void TransferReceiver::look(ChunkBitmap data, ChunkBitmap parity, TimePoint now, const ReceiverTiming& timing) {
-  if (!coded()) {
-    tracker_.poll(data, [](std::uint32_t) {});
-  } else {
-    const bool data_came = tracker_.poll(data, [this](std::uint32_t chunk) {
-      if (map_.layout.covers(chunk)) progress_.data_arrived(chunk);
-    });
+  const bool repairs_named = !repairs_.empty();
+  const bool data_came = tracker_.poll(data, [&](std::uint32_t chunk) {
+    if (chunk >= map_.layout.first) {
+      progress_.data_arrived(chunk);
+    } else {
+      ++head_arrived_;
+      if (repairs_named) repairs_.data_arrived(chunk);
+    }
+  });
+  if (repairs_named) repairs_.poll(parity);
+  if (coded()) {
     const bool parity_came = parity_tracker_.poll(parity, [this](std::uint32_t q) { progress_.parity_arrived(q); });
     if (data_came || parity_came) postpone_fallback(now, timing);
   }
@@ -68,7 +84,7 @@ void TransferReceiver::postpone_fallback(TimePoint now, const ReceiverTiming& ti
 
 bool TransferReceiver::has_all() const {
   if (!offered_) return false;
-  return tracker_.complete() || (coded() && tracker_.cumulative() >= map_.layout.first && progress_.all_decodable());
+  return tracker_.complete() || (has_head() && (!coded() || progress_.all_decodable()));
 }
 
 void TransferReceiver::watch_gaps(TimePoint now, const ReceiverTiming& timing) {
@@ -120,7 +136,7 @@ void TransferReceiver::take_report(Report& report) {
     report.base = report.from = report.horizon = tracker_.chunks();
     report.lost = lost_;
     report.runs = loss_runs_;
-  } else if (!coded()) {
+  } else if (!coded() && repairs_.empty()) {
     list_missing(report);
   } else {
     list_needed(report);
@@ -167,8 +183,9 @@ void TransferReceiver::list_needed(Report& report) {
   std::vector<std::uint32_t> chunks;
   const std::uint32_t end = std::max(report.from, report_end());
   const auto list = [&chunks](std::uint32_t chunk) { chunks.push_back(chunk); };
-  tracker_.each_missing(report.from, std::min(end, map_.layout.first), [&list](std::uint32_t first, std::uint32_t n) {
-    for (std::uint32_t chunk = first; chunk < first + n; ++chunk) list(chunk);
+  tracker_.each_missing(report.from, std::min(end, map_.layout.first), [&](std::uint32_t first, std::uint32_t n) {
+    for (std::uint32_t chunk = first; chunk < first + n; ++chunk)
+      if (repairs_.empty() || !repairs_.restores(chunk)) list(chunk);
   });
   const std::size_t head = chunks.size();
   each_needed(list);
@@ -190,7 +207,10 @@ void TransferReceiver::list_needed(Report& report) {
 
 void TransferReceiver::decode(std::span<const std::byte> parity, Executor& executor) {
   work_ = std::make_unique<AsyncWork>();
-  work_->run(executor, [this, parity] { recovered_ = decode_missing(*code_, map_, progress_, buffer_, parity); });
+  work_->run(executor, [this, parity] {
+    recovered_ = repairs_.decode(map_, buffer_, parity);
+    if (coded()) recovered_ += decode_missing(*code_, map_, progress_, buffer_, parity);
+  });
 }
 
 std::uint64_t TransferReceiver::bytes_landed() const {

@@ -7,8 +7,8 @@
 // - SR RTO: the same list, which its sender takes as a selective ACK only.
 // - coded: nothing until all has been sent (or the fallback timeout FTO runs out), then the fewest data chunks with
 //   which every submessage decodes.
-// - adaptive: as SR NACK in front of the coded tail, as coded in it; and of a submessage that misses more than all of
-//   its parity can restore, what that is short of, at once.
+// - adaptive: as SR NACK in front of the coded tail, but for what a repair group restores; as coded in it; and of a
+//   submessage that misses more than all of its parity can restore, what that is short of, at once.
 //
 // Threads: one; the bitmaps are written by workers. No I/O, no clock.
 // Source: paper section 4.1; the FTO is that of section 4.1.2.
@@ -21,6 +21,7 @@
 
 #include "reliability/arrival_tracker.hpp"
 #include "reliability/control_message.hpp"
+#include "reliability/repair_code.hpp"
 #include "reliability/scheme.hpp"
 #include "reliability/transfer_coding.hpp"
 #include "reliability/transfer_shape.hpp"
@@ -50,6 +51,11 @@ class TransferReceiver {
   // parity does.
   void offered(std::uint64_t length, std::uint64_t behind, const CodingLayout& layout, const coding::ErasureCode* code,
                bool all_sent, TimePoint now, const ReceiverTiming& timing);
+  // What its sender says of a group of repairs, in a block that lies behind the tail's parity; `code` is of the block's
+  // shape. Needs an offer. Protocol when it contradicts what is known.
+  Result<void> named(const RepairBlock& block, const RepairGroup& group, const coding::ErasureCode& code);
+  [[nodiscard]] bool knows(const RepairBlock& block, std::uint32_t group) const { return repairs_.knows(block, group); }
+  [[nodiscard]] std::uint32_t tail_parity() const { return map_.layout.parity_chunks(); }
   // Looks at the bitmaps (parity may be empty). Needs an offer.
   void look(ChunkBitmap data, ChunkBitmap parity, TimePoint now, const ReceiverTiming& timing);
   // Decodable or complete: nothing more is wanted from the peer.
@@ -83,6 +89,11 @@ class TransferReceiver {
   // Books what is missing of the chunks from named_ to `end`; whether there is anything.
   bool count_losses(std::uint32_t end);
   [[nodiscard]] bool coded() const { return code_.has_value(); }
+  // The chunks in front of the tail are here, or will be restored.
+  [[nodiscard]] bool has_head() const {
+    const CodingLayout& layout = map_.layout;
+    return tracker_.cumulative() >= layout.first || layout.first - head_arrived_ == repairs_.restorable();
+  }
   // Calls on_chunk(chunk), in order within a submessage, for what of the tail must be sent again. Before everything has
   // been sent once, the parity to come counts as here.
   template <typename OnChunk>
@@ -107,6 +118,8 @@ class TransferReceiver {
   ArrivalTracker parity_tracker_;
   ShardMap map_;
   SubmessageProgress progress_;
+  RepairProgress repairs_;
+  std::uint32_t head_arrived_ = 0;  // chunks in front of the tail
 
   // Gaps below settled_ are older than the tolerance; sampled_ becomes settled_ when its time has come.
   std::uint32_t settled_ = 0;

@@ -49,6 +49,12 @@ std::optional<TransferSender::Extent> TransferSender::next_cover(std::uint32_t m
   return std::nullopt;
 }
 
+std::optional<TransferSender::Extent> TransferSender::next_repair_parity(std::uint32_t most) {
+  const auto parity = blocks_.next(most, [this](std::uint32_t chunk) { return !held(chunk); });
+  if (!parity) return std::nullopt;
+  return Extent{Kind::RepairParity, parity->first, parity->count};
+}
+
 std::optional<TransferSender::Extent> TransferSender::next_fresh(std::uint32_t most) const {
   if (next_data_ < chunks_) return Extent{Kind::Fresh, next_data_, std::min(most, chunks_ - next_data_)};
   const std::uint32_t parity = parity_chunks();
@@ -64,6 +70,9 @@ void TransferSender::sent(const Extent& extent, TimePoint leaves, Duration rto, 
   switch (extent.kind) {
     case Kind::Parity:
       next_parity_ += extent.count;
+      return;
+    case Kind::RepairParity:
+      blocks_.sent({extent.first, extent.count}, [&](std::uint32_t chunk) { resent_[chunk] = to_stamp(leaves); });
       return;
     case Kind::Fresh:
       next_data_ += extent.count;
@@ -81,6 +90,7 @@ void TransferSender::sent_again(const Extent& extent, TimePoint leaves, const Co
   const bool cover = extent.kind == Kind::Cover;
   ChunkRange& range = cover ? covers_.front().chunks : repairs_.front();
   const Covering left = cover ? Covering{covers_.front().copies - 1, covers_.front().spacing} : covering;
+  std::deque<Cover>& behind = cover ? covers_ : exposed_;
   range.first += extent.count;
   range.count -= extent.count;
   if (range.count == 0) {
@@ -91,12 +101,53 @@ void TransferSender::sent_again(const Extent& extent, TimePoint leaves, const Co
   }
   retransmitted_ += extent.count;
   if (left.copies > 0)
-    covers_.push_back({{extent.first, extent.count}, left.copies, left.spacing, leaves + left.spacing});
-  const Stamp stamp = left.copies > 0 ? kQueued : to_stamp(leaves);
+    behind.push_back({{extent.first, extent.count}, left.copies, left.spacing, leaves + left.spacing});
+  const Stamp stamp = cover && left.copies > 0 ? kQueued : to_stamp(leaves);
   for (std::uint32_t c = extent.first; c < extent.first + extent.count; ++c) resent_[c] = stamp;
 }
 
+std::vector<std::uint32_t> TransferSender::exposed_repairs() const {
+  std::vector<std::uint32_t> chunks;
+  for (const Cover& cover : exposed_)
+    for (std::uint32_t chunk = cover.chunks.first; chunk < cover.chunks.first + cover.chunks.count; ++chunk)
+      if (can_be_grouped(chunk)) chunks.push_back(chunk);
+  // One that was found lost meanwhile has gone twice.
+  std::sort(chunks.begin(), chunks.end());
+  chunks.erase(std::unique(chunks.begin(), chunks.end()), chunks.end());
+  return chunks;
+}
+
+void TransferSender::cover_by_copies() {
+  for (const Cover& cover : exposed_)
+    for (std::uint32_t chunk = cover.chunks.first; chunk < cover.chunks.first + cover.chunks.count; ++chunk) {
+      // Asked for again, it is a repair once more; in a group, it is covered.
+      Stamp& stamp = resent_[chunk];
+      if (held(chunk) || stamp == kQueued) continue;
+      stamp = kQueued;
+      if (!covers_.empty() && covers_.back().chunks.first + covers_.back().chunks.count == chunk &&
+          covers_.back().copies == cover.copies && covers_.back().not_before == cover.not_before)
+        ++covers_.back().chunks.count;
+      else
+        covers_.push_back({{chunk, 1}, cover.copies, cover.spacing, cover.not_before});
+    }
+  exposed_.clear();
+}
+
+void TransferSender::cover_by_code(std::span<const std::uint32_t> chunks, std::uint32_t groups,
+                                   const coding::ErasureCode& code, std::uint32_t statements, Executor& executor) {
+  for (const std::uint32_t chunk : chunks)
+    if (!held(chunk)) resent_[chunk] = kQueued;
+  const RepairBlock block{.parity_first = next_block_first(),
+                          .groups = groups,
+                          .data_each = static_cast<std::uint8_t>(code.shape().k),
+                          .parity_each = static_cast<std::uint8_t>(code.shape().m)};
+  const ShardMap map{plan_.layout, plan_.data.size(), plan_.chunk_bytes, plan_.carries_payload};
+  blocks_.add(std::make_unique<RepairEncoder>(block, code, chunks, map, plan_.data, executor), statements);
+  cover_by_copies();  // what is left
+}
+
 std::span<const std::byte> TransferSender::bytes(const Extent& extent) const {
+  if (extent.kind == Kind::RepairParity) return blocks_.bytes({extent.first, extent.count}, plan_.chunk_bytes);
   if (extent.parity())
     return {encoder_->chunk(extent.first),
             (extent.count - 1) * std::size_t{plan_.chunk_bytes} + encoder_->map().shard_bytes()};
@@ -168,6 +219,8 @@ void TransferSender::complete() {
   next_parity_ = parity_chunks();
   repairs_.clear();
   covers_.clear();
+  exposed_.clear();
+  blocks_.cancel();
   records_.clear();
   fresh_records_.clear();
   resent_.clear();

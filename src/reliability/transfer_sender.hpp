@@ -3,8 +3,9 @@
 // Model: a transfer is one data message, and one parity message for coded schemes. Fresh chunks go once, in order, data
 // before parity. Repairs go before fresh chunks. A chunk becomes a repair when its timeout runs out (SR RTO), or when a
 // report that must have seen its last transmission still wants it (the others). Where the loss of a repair would cost a
-// round trip that nothing hides, it is sent again behind the fresh chunks without waiting for that news: its covers
-// (adaptive scheme). One pass over all of them follows the other, so that the copies of a chunk are far apart.
+// round trip that nothing hides, it is exposed, and covered behind the fresh data without waiting for that news
+// (adaptive scheme): by copies, one pass over all of them after the other, so that those of a chunk are far apart; or
+// where that would be many, by parity over the exposed chunks (repair_code.hpp).
 //
 // "Must have seen": a repair sent at stamp R is lost when the report echoes offers of a stamp >= R: they were sent
 // behind it. A first transmission that a receiver without parity lists is lost, since that one lists gaps only after
@@ -26,7 +27,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "coding/parity_plan.hpp"
 #include "reliability/control_message.hpp"
+#include "reliability/repair_code.hpp"
 #include "reliability/scheme.hpp"
 #include "reliability/transfer_coding.hpp"
 
@@ -49,17 +52,19 @@ class TransferSender {
   // `code` is null when no chunk is coded.
   TransferSender(const TransferPlan& plan, SchemeRules rules, const coding::ErasureCode* code, Executor& executor);
 
-  enum class Kind : std::uint8_t { Fresh, Parity, Repair, Cover };
+  enum class Kind : std::uint8_t { Fresh, Parity, Repair, Cover, RepairParity };
   struct Extent {
     Kind kind = Kind::Fresh;
     std::uint32_t first = 0;
     std::uint32_t count = 0;
-    [[nodiscard]] bool parity() const { return kind == Kind::Parity; }
+    // It goes into the parity message.
+    [[nodiscard]] bool parity() const { return kind == Kind::Parity || kind == Kind::RepairParity; }
     [[nodiscard]] bool again() const { return kind == Kind::Repair || kind == Kind::Cover; }
   };
   std::optional<Extent> next_repair(std::uint32_t most);
   // One whose time has come.
   std::optional<Extent> next_cover(std::uint32_t most, TimePoint now);
+  std::optional<Extent> next_repair_parity(std::uint32_t most);
   // Nothing while parity is still being encoded.
   std::optional<Extent> next_fresh(std::uint32_t most) const;
   // How a repair is covered: by so many further copies, each at least so long after the one before.
@@ -85,7 +90,18 @@ class TransferSender {
   [[nodiscard]] TimePoint next_timeout() const;
   // When the next cover may go, if that is later than now.
   [[nodiscard]] TimePoint next_cover_due(TimePoint now) const;
-  [[nodiscard]] bool covers_left() const { return !covers_.empty(); }
+  // Repairs that are to be covered and are not yet: whether there are any, and those that a code can be made over. Ones
+  // that are known to have arrived are among them: without them, those left would be the lost ones.
+  [[nodiscard]] bool exposed() const { return !exposed_.empty(); }
+  [[nodiscard]] std::vector<std::uint32_t> exposed_repairs() const;
+  // Covers all of them by copies; or these by parity behind that of the tail, in groups that are named so many times,
+  // and the others by copies.
+  void cover_by_copies();
+  void cover_by_code(std::span<const std::uint32_t> chunks, std::uint32_t groups, const coding::ErasureCode& code,
+                     std::uint32_t statements, Executor& executor);
+  [[nodiscard]] std::uint32_t next_block_first() const { return blocks_.next_first(parity_chunks()); }
+  [[nodiscard]] RepairBlocks& blocks() { return blocks_; }
+  [[nodiscard]] const RepairBlocks& blocks() const { return blocks_; }
 
   [[nodiscard]] const TransferPlan& plan() const { return plan_; }
   [[nodiscard]] std::uint32_t chunks() const { return chunks_; }
@@ -100,7 +116,7 @@ class TransferSender {
   [[nodiscard]] bool data_handed_out() const { return next_data_ == chunks_; }
   [[nodiscard]] bool done() const { return done_; }
   // Done, and no encoding task reads the data any more.
-  [[nodiscard]] bool released() const { return done_ && (!encoder_ || encoder_->work().idle()); }
+  [[nodiscard]] bool released() const { return done_ && (!encoder_ || encoder_->work().idle()) && blocks_.idle(); }
   [[nodiscard]] std::uint64_t bytes_held() const;  // by the peer, as far as it has said
   // Of the chunks handed out, those of which a loss is known; parity that made up for more is not in it.
   [[nodiscard]] double lost_share() const {
@@ -135,6 +151,9 @@ class TransferSender {
   // The first chunks of `range` that the peer does not hold, at most so many; those before them leave the range.
   std::uint32_t skip_held(ChunkRange& range, std::uint32_t most);
   void sent_again(const Extent& extent, TimePoint leaves, const Covering& covering);
+  [[nodiscard]] bool can_be_grouped(std::uint32_t chunk) const {
+    return !plan_.layout.covers(chunk) && !blocks_.contains(chunk);
+  }
 
   TransferPlan plan_;
   SchemeRules rules_;
@@ -147,7 +166,10 @@ class TransferSender {
   std::vector<std::uint64_t> held_;
   std::deque<ChunkRange> repairs_;
   std::deque<Cover> covers_;
-  std::unordered_map<std::uint32_t, Stamp> resent_;  // last repair of a chunk, kQueued while it or a cover waits
+  std::deque<Cover> exposed_;
+  RepairBlocks blocks_;
+  std::unordered_map<std::uint32_t, Stamp>
+      resent_;  // last repair of a chunk; kQueued while one, or its cover, is to go
   std::deque<SendRecord> records_;
   std::deque<FreshRecord> fresh_records_;
   std::uint32_t fresh_seen_ = 0;  // first transmissions below were sent before the offers that the peer has echoed

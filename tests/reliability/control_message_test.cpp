@@ -129,6 +129,54 @@ TEST(ControlMessage, Reports_ComeBackAsWritten) {
 }
 
 // A report says the truth about what it covers, however little fits: its horizon ends where its ranges do.
+TEST(ControlMessage, RepairGroups_ComeBackAsWritten) {
+  Datagram datagram;
+  const reliability::RepairBlock block{.parity_first = 128, .groups = 300, .data_each = 4, .parity_each = 251};
+  write(datagram.writer, reliability::RepairGroupsHeader{UINT64_MAX, block});
+  const std::vector<std::vector<std::uint32_t>> groups = {{0}, {5, 6, 7, 1000}, {UINT32_MAX - 1, UINT32_MAX}};
+  for (std::uint32_t g = 0; g < groups.size(); ++g) ASSERT_TRUE(append(datagram.writer, 100 * g, groups[g]));
+  auto reader = datagram.parsed<reliability::RepairGroupsReader>();
+  EXPECT_EQ(reader.header.transfer, UINT64_MAX);
+  EXPECT_EQ(reader.header.block, block);
+  reliability::RepairGroup read;
+  for (std::uint32_t g = 0; g < groups.size(); ++g) {
+    ASSERT_TRUE(reader.next(read));
+    EXPECT_EQ(read.group, 100 * g);
+    EXPECT_EQ(read.chunks, groups[g]);
+  }
+  EXPECT_FALSE(reader.next(read));
+}
+
+TEST(ControlMessage, RepairGroupOfTheMostChunks_FitsTheDatagram) {
+  for (const std::size_t bytes : {64UL, 256UL, 1400UL}) {
+    const std::size_t most = reliability::most_of_a_repair_group(bytes, 1'000'000);
+    std::vector<std::byte> memory(bytes);
+    ByteWriter writer(memory);
+    write(writer, reliability::RepairGroupsHeader{1, {.groups = 1'000'000, .data_each = 254, .parity_each = 1}});
+    std::vector<std::uint32_t> chunks;
+    for (std::uint32_t i = 0; i < std::min<std::size_t>(most, 254); ++i) chunks.push_back((i + 1) * (999'999 / 254));
+    EXPECT_TRUE(append(writer, 999'999, chunks)) << bytes;
+  }
+  EXPECT_EQ(reliability::most_of_a_repair_group(20, 100), 0U);
+}
+
+TEST(ControlMessage, RepairGroupsThatMakeNoSense_EndTheReading) {
+  const reliability::RepairBlock block{.parity_first = 0, .groups = 2, .data_each = 3, .parity_each = 1};
+  const std::vector<std::vector<std::uint32_t>> wrong = {{}, {1, 2, 3, 4}};
+  for (const auto& chunks : wrong) {
+    Datagram datagram;
+    write(datagram.writer, reliability::RepairGroupsHeader{1, block});
+    ASSERT_TRUE(append(datagram.writer, 0, chunks));
+    reliability::RepairGroup read;
+    EXPECT_FALSE(datagram.parsed<reliability::RepairGroupsReader>().next(read)) << chunks.size();
+  }
+  Datagram beyond;
+  write(beyond.writer, reliability::RepairGroupsHeader{1, block});
+  ASSERT_TRUE(append(beyond.writer, 2, std::vector<std::uint32_t>{1}));
+  reliability::RepairGroup read;
+  EXPECT_FALSE(beyond.parsed<reliability::RepairGroupsReader>().next(read)) << "there are groups 0 and 1";
+}
+
 TEST(ControlMessage, ReportThatDoesNotFit_IsCutTogetherWithItsHorizon) {
   std::mt19937_64 random(4);
   for (std::size_t room = 0; room < 400; ++room) {
@@ -174,7 +222,7 @@ TEST(ControlMessage, OtherVersionsKindsAndShortOnes_AreNothing) {
   bytes[1] = std::byte{kReliabilityVersion + 1};
   EXPECT_FALSE(parse(bytes));
   bytes[1] = std::byte{kReliabilityVersion};
-  for (const int kind : {0, 5, 255}) {
+  for (const int kind : {0, 6, 255}) {
     bytes[0] = static_cast<std::byte>(kind);
     EXPECT_FALSE(parse(bytes));
   }

@@ -4,6 +4,9 @@
 // the connection with a Protocol error; what is cut short or makes no sense is dropped.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
+
 #include "reliability/control_message.hpp"
 #include "tests/reliability/traffic.hpp"
 
@@ -35,12 +38,21 @@ void read_all(std::span<const std::byte> datagram) {
       }
     }
   }
+  if (auto* groups = std::get_if<reliability::RepairGroupsReader>(&*message)) {
+    reliability::RepairGroup group;
+    while (groups->next(group)) {
+      ASSERT_LT(group.group, groups->header.block.groups);
+      ASSERT_FALSE(group.chunks.empty());
+      ASSERT_LE(group.chunks.size(), groups->header.block.data_each);
+      ASSERT_TRUE(std::is_sorted(group.chunks.begin(), group.chunks.end(), std::less_equal<>())) << "none twice";
+    }
+  }
 }
 
 std::vector<std::byte> some_bytes(std::mt19937_64& random, std::size_t most) {
   std::vector<std::byte> bytes = random_bytes(random() % (most + 1), random());
   if (bytes.size() >= 2 && random() % 4 != 0) {  // past the header
-    bytes[0] = static_cast<std::byte>(1 + random() % 4);
+    bytes[0] = static_cast<std::byte>(1 + random() % 5);
     bytes[1] = static_cast<std::byte>(reliability::kReliabilityVersion);
   }
   return bytes;
@@ -69,7 +81,12 @@ TEST(Fuzz, MutatedDatagrams_AreParsedWithoutHarm) {
   for (int i = 0; i < kRounds; ++i) {
     std::vector<std::byte> bytes(400);
     ByteWriter writer(bytes);
-    if (random() % 2 == 0) {
+    const std::uint64_t kind = random() % 3;
+    if (kind == 0) {
+      write(writer, reliability::RepairGroupsHeader{
+                        random() % 100, {.parity_first = 64, .groups = 3, .data_each = 9, .parity_each = 4}});
+      for (std::uint32_t n = 0; n < 3; ++n) reliability::append(writer, n, std::vector<std::uint32_t>{n, 90 + n, 1000 + n, 70'000});
+    } else if (kind == 1) {
       write(writer, reliability::OffersHeader{random(), random() % 100, random()});
       for (int n = 0; n < 3; ++n) append(writer, reliability::Offer{random() % 100, 1, random() % 10000, 0, 7, true});
     } else {

@@ -45,6 +45,7 @@ class Script {
   // Takes the covers that may go at `now` and sends them: their chunks.
   std::vector<std::uint32_t> cover() {
     std::vector<std::uint32_t> chunks;
+    sender_.cover_by_copies();
     while (const auto extent = sender_.next_cover(16, now)) {
       for (std::uint32_t c = extent->first; c < extent->first + extent->count; ++c) chunks.push_back(c);
       sender_.sent(*extent, now, rto, {});
@@ -97,6 +98,7 @@ TEST(TransferSender, CoversOfARepair_GoBehindOneAnother_AndAreNoNewsOfALoss) {
   script.send_all();
   script.report(2, 10, {{2, 1}, {5, 1}});
   EXPECT_EQ(script.repair(), Chunks({2, 5}));
+  script.sender().cover_by_copies();
   script.report(2, 10, {{2, 1}, {5, 1}},
                 script.now);  // both lost, as far as the peer has seen: covers are on their way
   EXPECT_EQ(script.repair(), Chunks());
@@ -129,7 +131,60 @@ TEST(TransferSender, CoversWaitForTheirDistance) {
   EXPECT_EQ(script.cover(), Chunks({2}));
   script.now += milliseconds(4);
   EXPECT_EQ(script.cover(), Chunks({2}));
-  EXPECT_FALSE(script.sender().covers_left());
+  EXPECT_EQ(script.sender().next_cover_due(script.now), kNever);
+}
+
+TEST(TransferSender, RepairThatIsFoundLostBeforeItIsCovered_GoesAgainAndIsCoveredOnce) {
+  Script script(Scheme::SrNack, 10);
+  script.covering = {.copies = 1};
+  script.send_all();
+  script.report(2, 10, {{2, 1}, {5, 1}});
+  EXPECT_EQ(script.repair(), Chunks({2, 5}));
+  script.report(2, 10, {{2, 1}}, script.now);  // 5 came, 2 was lost again
+  EXPECT_EQ(script.repair(), Chunks({2}));
+  EXPECT_EQ(script.sender().exposed_repairs(), Chunks({2, 5})) << "what has come helps to restore the others";
+  EXPECT_EQ(script.cover(), Chunks({2}));
+}
+
+TEST(TransferSender, RepairsInACodedBlock_AreNoNewsOfALoss_UntilItsParityHasGone) {
+  Script script(Scheme::SrNack, 200);
+  script.covering = {.copies = 3};
+  script.send_all();
+  script.report(2, 200, {{2, 1}, {50, 2}, {120, 1}});
+  EXPECT_EQ(script.repair(), Chunks({2, 50, 51, 120}));
+  InlineExecutor executor;
+  const auto code = coding::ErasureCode::create({coding::CodeKind::ReedSolomon, 2, 3}).value();
+  script.sender().cover_by_code(script.sender().exposed_repairs(), 2, code, 3, executor);
+  EXPECT_FALSE(script.sender().exposed());
+  script.report(2, 200, {{2, 1}, {120, 1}}, script.now);
+  EXPECT_EQ(script.repair(), Chunks());
+  EXPECT_EQ(script.cover(), Chunks()) << "parity is their cover";
+  std::uint32_t sent = 0;
+  while (const auto parity = script.sender().next_repair_parity(4)) {
+    EXPECT_TRUE(parity->parity());
+    EXPECT_EQ(parity->first, sent) << "nothing else is in the parity message";
+    EXPECT_EQ(script.sender().bytes(*parity).size(), parity->count * 100U);
+    script.sender().sent(*parity, script.now + milliseconds(1), script.rto, {});
+    sent += parity->count;
+  }
+  EXPECT_EQ(sent, 6U);
+  script.report(2, 200, {{2, 1}}, script.now);
+  EXPECT_EQ(script.repair(), Chunks()) << "seen before the parity";
+  script.report(2, 200, {{2, 1}}, script.now + milliseconds(1));
+  EXPECT_EQ(script.repair(), Chunks({2}));
+}
+
+TEST(TransferSender, BlockOfWhichNothingIsWanted_IsPassedOver) {
+  Script script(Scheme::SrNack, 200);
+  script.covering = {.copies = 3};
+  script.send_all();
+  script.report(2, 200, {{2, 1}, {50, 1}});
+  EXPECT_EQ(script.repair(), Chunks({2, 50}));
+  InlineExecutor executor;
+  const auto code = coding::ErasureCode::create({coding::CodeKind::ReedSolomon, 2, 3}).value();
+  script.sender().cover_by_code(script.sender().exposed_repairs(), 1, code, 3, executor);
+  script.report(200, 200, {});
+  EXPECT_FALSE(script.sender().next_repair_parity(4));
 }
 
 TEST(TransferSender, RepairThatIsAcknowledgedWhileItWaits_IsNotSent) {
