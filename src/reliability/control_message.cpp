@@ -10,7 +10,8 @@ constexpr std::uint8_t kFullSize = 1;  // flag of Ping and Pong
 constexpr std::uint8_t kAllSent = 1;   // flags of an offer
 constexpr std::uint8_t kImmediate = 2;
 constexpr std::uint8_t kTailCode = 4;
-constexpr std::uint8_t kComplete = 1;  // flag of a report
+constexpr std::uint8_t kComplete = 1;  // flags of a report
+constexpr std::uint8_t kHoles = 2;
 constexpr std::size_t kOfferBytes = 8 * 4 + 1 + 4;
 constexpr std::size_t kTailCodeBytes = 4 + 4 + 2;
 constexpr std::size_t kLossBytes = 4 + 4;  // of a complete report
@@ -96,7 +97,8 @@ std::optional<Offer> OffersReader::next() {
 bool ReportsReader::next(Report& report) {
   if (records_.left() < kReportFixedBytes) return false;
   report.transfer = records_.u64();
-  report.complete = (records_.u8() & kComplete) != 0;
+  const std::uint8_t flags = records_.u8();
+  report.complete = (flags & kComplete) != 0;
   report.base = records_.u32();
   report.from = records_.u32();
   report.horizon = records_.u32();
@@ -114,6 +116,16 @@ bool ReportsReader::next(Report& report) {
     if (count > report.horizon - first) return false;
     report.missing.push_back({static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(count)});
     at = first + count;
+  }
+  report.holes.clear();
+  const std::uint16_t holes = (flags & kHoles) != 0 ? records_.u16() : std::uint16_t{0};
+  at = report.from;
+  for (std::uint16_t i = 0; i < holes; ++i) {
+    const std::uint64_t gap = records_.varint();
+    const std::uint64_t packets = records_.varint();
+    if (!records_.ok() || packets == 0 || at >= report.horizon || gap >= report.horizon - at) return false;
+    report.holes.push_back({static_cast<std::uint32_t>(at + gap), packets});
+    at += gap + 1;
   }
   return records_.ok();
 }
@@ -198,8 +210,17 @@ std::optional<std::uint32_t> append(ByteWriter& writer, const Report& report) {
   const std::uint32_t horizon = ranges < report.missing.size()
                                     ? report.missing[ranges - 1].first + report.missing[ranges - 1].count
                                     : report.horizon;
+  std::size_t holes = 0;
+  left -= std::min<std::size_t>(left, 2);
+  for (std::uint32_t at = report.from; holes < std::min<std::size_t>(report.holes.size(), UINT16_MAX); ++holes) {
+    const ChunkHole& hole = report.holes[holes];
+    const std::size_t bytes = ByteWriter::varint_bytes(hole.chunk - at) + ByteWriter::varint_bytes(hole.packets);
+    if (hole.chunk >= horizon || bytes > left) break;
+    left -= bytes;
+    at = hole.chunk + 1;
+  }
   writer.u64(report.transfer);
-  writer.u8(report.complete ? kComplete : 0);
+  writer.u8(static_cast<std::uint8_t>((report.complete ? kComplete : 0) | (holes > 0 ? kHoles : 0)));
   writer.u32(report.base);
   writer.u32(report.from);
   writer.u32(horizon);
@@ -213,6 +234,14 @@ std::optional<std::uint32_t> append(ByteWriter& writer, const Report& report) {
     writer.varint(report.missing[i].first - at);
     writer.varint(report.missing[i].count);
     at = report.missing[i].first + report.missing[i].count;
+  }
+  if (holes == 0) return horizon;
+  writer.u16(static_cast<std::uint16_t>(holes));
+  at = report.from;
+  for (std::size_t i = 0; i < holes; ++i) {
+    writer.varint(report.holes[i].chunk - at);
+    writer.varint(report.holes[i].packets);
+    at = report.holes[i].chunk + 1;
   }
   return horizon;
 }

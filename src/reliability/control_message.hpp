@@ -60,6 +60,13 @@ struct ChunkRange {
   std::uint32_t first = 0;
   std::uint32_t count = 0;
 };
+// Packets of a chunk that are not here, a bit a packet from its first one on; the others are.
+struct ChunkHole {
+  std::uint32_t chunk = 0;
+  std::uint64_t packets = 0;
+
+  friend bool operator==(const ChunkHole&, const ChunkHole&) = default;
+};
 // The state of one transfer at the receiver. Everything below base is held. Of the chunks in [from, horizon) exactly
 // those in `missing` are wanted; of those in [base, from) nothing is said: another datagram spoke of them.
 struct Report {
@@ -72,6 +79,9 @@ struct Report {
   std::uint32_t lost = 0;
   std::uint32_t runs = 0;
   std::vector<ChunkRange> missing;
+  // Of those some of whose packets are here, ascending: which are not. Not all of them need be listed; of the others
+  // the whole chunk is wanted.
+  std::vector<ChunkHole> holes;
 };
 struct ReportsHeader {
   Stamp echo = 0;                     // of the newest offers that had been here for the reordering tolerance
@@ -149,8 +159,8 @@ void write(ByteWriter& writer, const OffersHeader& header);
 void write(ByteWriter& writer, const ReportsHeader& header);
 // False, and nothing written, when the record does not fit.
 bool append(ByteWriter& writer, const Offer& offer);
-// Cuts the report's ranges, and its horizon with them, to what fits; the horizon that was written. Nothing when not
-// even one range fits.
+// Cuts the report's ranges, and its horizon with them, to what fits, then its holes; the horizon that was written.
+// Nothing when not even one range fits.
 std::optional<std::uint32_t> append(ByteWriter& writer, const Report& report);
 void write(ByteWriter& writer, const RepairGroupsHeader& header);
 // False, and nothing written, when the record does not fit.

@@ -8,6 +8,9 @@ namespace sdr::reliability {
 namespace {
 
 constexpr std::size_t kMaxEchoes = 16;
+// Of larger chunks, and of more of them in one report, whole chunks are sent again.
+constexpr std::uint32_t kMostHolePackets = 64;
+constexpr std::size_t kMaxHoles = 512;
 // Announced however large they are: one being filled, one behind it.
 constexpr std::size_t kTransfersAheadAtLeast = 2;
 // Final acknowledgements are repeated so often until the peer says that it has them; it may be gone.
@@ -324,6 +327,19 @@ void Incoming::settle_echo(Duration tolerance, TimePoint now) {
   }
 }
 
+void Incoming::list_holes(const Transfer& transfer) {
+  report_.holes.clear();
+  const std::uint32_t packets = shape_.packets_per_chunk;
+  if (packets == 1 || packets > kMostHolePackets || !transfer.data) return;
+  const std::uint64_t all = ~std::uint64_t{0} >> (kMostHolePackets - packets);
+  for (const ChunkRange& range : report_.missing)
+    for (std::uint32_t chunk = range.first; chunk < range.first + range.count; ++chunk) {
+      if (report_.holes.size() == kMaxHoles) return;
+      const std::uint64_t here = queue_pair_.chunk_packets(*transfer.data, chunk).value() & all;
+      if (here != 0 && here != all) report_.holes.push_back({chunk, all & ~here});
+    }
+}
+
 bool Incoming::poll_reports(ByteWriter& writer, const Timing& timing, TimePoint now) {
   const bool due = std::any_of(transfers_.begin(), transfers_.end(), [now](const Transfer& transfer) {
     return transfer.receiver && transfer.receiver->report_due() <= now;
@@ -344,6 +360,7 @@ bool Incoming::poll_reports(ByteWriter& writer, const Timing& timing, TimePoint 
                  .complete = true,
                  .lost = transfer.receiver->lost(),
                  .runs = transfer.receiver->loss_runs()};
+    list_holes(transfer);
     const std::optional<std::uint32_t> horizon = append(writer, report_);
     if (!horizon) {
       transfer.receiver->report_after(Duration::zero(), now);  // the next datagram has room

@@ -112,6 +112,8 @@ class Incoming {
   [[nodiscard]] Receive* find_receive(std::uint64_t number);
   [[nodiscard]] ReceiverTiming receiver_timing(const Timing& timing) const;
   [[nodiscard]] std::uint64_t packets_landed() const;
+  // Of the chunks that report_ wants, which packets are not here.
+  void list_holes(const Transfer& transfer);
   void settle_echo(Duration tolerance, TimePoint now);
 
   TransferShape shape_;

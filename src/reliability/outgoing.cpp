@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 namespace sdr::reliability {
 namespace {
@@ -224,14 +225,35 @@ void Outgoing::cover_repairs(const Transfer& transfer, std::size_t all) {
                        executor_);
 }
 
+bool Outgoing::send_holes(SendHandle stream, std::uint32_t first_packet, std::span<const std::byte> chunk,
+                          std::uint64_t packets, bool ends) {
+  const std::size_t packet_bytes = shape_.chunk_bytes / shape_.packets_per_chunk;
+  const std::size_t last = (chunk.size() + packet_bytes - 1) / packet_bytes;
+  for (std::size_t at = 0; at < last;) {
+    const std::uint64_t rest = packets >> at;
+    if (rest == 0) break;
+    at += static_cast<std::size_t>(std::countr_zero(rest));
+    const std::size_t end = std::min(last, at + static_cast<std::size_t>(std::countr_one(packets >> at)));
+    if (at >= last) break;
+    const std::span<const std::byte> bytes =
+        chunk.subspan(at * packet_bytes, std::min(end * packet_bytes, chunk.size()) - at * packet_bytes);
+    const bool ends_message = ends && end == last;
+    if (!queue_pair_.send_packets(stream, first_packet + static_cast<std::uint32_t>(at), bytes, ends_message))
+      return false;
+    at = end;
+  }
+  return true;
+}
+
 bool Outgoing::hand_out(const Choice& choice, const Timing& timing, TimePoint now) {
   TransferSender& sender = *choice.transfer->sender;
   const TransferSender::Extent& extent = choice.extent;
   const SendHandle stream = extent.parity() ? *choice.transfer->parity : choice.transfer->data;
   const bool ends = extent.parity() || extent.first + extent.count == sender.chunks();
-  const Result<void> queued =
-      queue_pair_.send_packets(stream, extent.first * shape_.packets_per_chunk, sender.bytes(extent), ends);
-  if (!queued) return false;
+  const std::uint32_t first_packet = extent.first * shape_.packets_per_chunk;
+  if (extent.packets != 0 ? !send_holes(stream, first_packet, sender.bytes(extent), extent.packets, ends)
+                          : !queue_pair_.send_packets(stream, first_packet, sender.bytes(extent), ends))
+    return false;
   const TimePoint leaves = now + queue_pair_.rate().time_for({queue_pair_.backlog()});
   const bool repair = extent.kind == TransferSender::Kind::Repair;
   sender.sent(extent, leaves, timing.rto(), repair ? covering(*choice.transfer, timing) : TransferSender::Covering{});

@@ -104,6 +104,9 @@ class Outgoing {
   // Those of one transfer, which are among `all` of them.
   void cover_repairs(const Transfer& transfer, std::size_t all);
   [[nodiscard]] bool data_left(std::uint64_t write) const;
+  // These packets of a chunk. False when the QueuePair does not take them; all of them are to be sent again then.
+  bool send_holes(SendHandle stream, std::uint32_t first_packet, std::span<const std::byte> chunk,
+                  std::uint64_t packets, bool ends);
   bool hand_out(const Choice& choice, const Timing& timing, TimePoint now);
   [[nodiscard]] bool sent(const Transfer& transfer) const;
   [[nodiscard]] std::optional<TailCode> tail_code_of(const TransferPlan& plan) const;

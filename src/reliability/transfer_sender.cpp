@@ -30,10 +30,18 @@ std::uint32_t TransferSender::skip_held(ChunkRange& range, std::uint32_t most) {
   return count;
 }
 
+TransferSender::Extent TransferSender::again(Kind kind, std::uint32_t first, std::uint32_t count) const {
+  if (holes_.empty()) return {kind, first, count};
+  if (const auto hole = holes_.find(first); hole != holes_.end()) return {kind, first, 1, hole->second};
+  std::uint32_t whole = 1;
+  while (whole < count && !holes_.contains(first + whole)) ++whole;
+  return {kind, first, whole};
+}
+
 std::optional<TransferSender::Extent> TransferSender::next_repair(std::uint32_t most) {
   for (; !repairs_.empty(); repairs_.pop_front()) {
     if (const std::uint32_t count = skip_held(repairs_.front(), most); count > 0)
-      return Extent{Kind::Repair, repairs_.front().first, count};
+      return again(Kind::Repair, repairs_.front().first, count);
   }
   return std::nullopt;
 }
@@ -44,7 +52,7 @@ std::optional<TransferSender::Extent> TransferSender::next_cover(std::uint32_t m
     const std::uint32_t count = skip_held(next.chunks, most);
     if (count == 0) continue;
     if (next.not_before > now) return std::nullopt;
-    return Extent{Kind::Cover, next.chunks.first, count};
+    return again(Kind::Cover, next.chunks.first, count);
   }
   return std::nullopt;
 }
@@ -205,6 +213,11 @@ Result<void> TransferSender::handle(const Report& report, Stamp echo) {
     at = range.first + range.count;
   }
   hold(at, report.horizon);
+  if (!holes_.empty())
+    for (const ChunkRange& range : report.missing)
+      for (std::uint32_t c = range.first; c < range.first + range.count && c < chunks_; ++c) holes_.erase(c);
+  for (const ChunkHole& hole : report.holes)
+    if (hole.chunk < next_data_) holes_[hole.chunk] = hole.packets;
   if (!rules_.resends_on_report()) return {};
   note_echo(echo);
   for (const ChunkRange& range : report.missing)
@@ -224,6 +237,7 @@ void TransferSender::complete() {
   records_.clear();
   fresh_records_.clear();
   resent_.clear();
+  holes_.clear();
   if (encoder_) encoder_->work().cancel();
 }
 

@@ -57,6 +57,7 @@ class TransferSender {
     Kind kind = Kind::Fresh;
     std::uint32_t first = 0;
     std::uint32_t count = 0;
+    std::uint64_t packets = 0;  // the only ones of its one chunk that are wanted, a bit each; 0: all of all chunks
     // It goes into the parity message.
     [[nodiscard]] bool parity() const { return kind == Kind::Parity || kind == Kind::RepairParity; }
     [[nodiscard]] bool again() const { return kind == Kind::Repair || kind == Kind::Cover; }
@@ -150,6 +151,8 @@ class TransferSender {
   void note_echo(Stamp echo);
   // The first chunks of `range` that the peer does not hold, at most so many; those before them leave the range.
   std::uint32_t skip_held(ChunkRange& range, std::uint32_t most);
+  // Those chunks, or the first of them alone when only packets of it are wanted.
+  [[nodiscard]] Extent again(Kind kind, std::uint32_t first, std::uint32_t count) const;
   void sent_again(const Extent& extent, TimePoint leaves, const Covering& covering);
   [[nodiscard]] bool can_be_grouped(std::uint32_t chunk) const {
     return !plan_.layout.covers(chunk) && !blocks_.contains(chunk);
@@ -170,6 +173,7 @@ class TransferSender {
   RepairBlocks blocks_;
   std::unordered_map<std::uint32_t, Stamp>
       resent_;  // last repair of a chunk; kQueued while one, or its cover, is to go
+  std::unordered_map<std::uint32_t, std::uint64_t> holes_;  // chunks of which the peer wants packets alone
   std::deque<SendRecord> records_;
   std::deque<FreshRecord> fresh_records_;
   std::uint32_t fresh_seen_ = 0;  // first transmissions below were sent before the offers that the peer has echoed

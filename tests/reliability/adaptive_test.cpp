@@ -208,5 +208,25 @@ TEST(Adaptive, OptionsOutOfRange_AreRefusedWithTheValue) {
   EXPECT_THAT(Connection::create(device, bad).error().message, HasSubstr("1.5"));
 }
 
+// A chunk with a hole is repaired by the packets that it lacks.
+TEST(ConnectionRepairs, OfChunksOfManyPackets_AreThePacketsThatWereLost) {
+  for (const Scheme scheme : {Scheme::SrNack, Scheme::SrRto, Scheme::Adaptive}) {
+    SCOPED_TRACE(to_string(scheme));
+    ConnectionOptions with = options();
+    with.scheme = scheme;
+    with.queue_pair.packets_per_chunk = 16;
+    with.max_overhead = 0;  // no parity: repairs alone
+    ConnectionPair pair(path("rtt=4ms,rate=2Gbit,loss=0.01,queue=50ms"), with);
+    pair.set_step(std::chrono::microseconds(50));
+    constexpr std::uint64_t kPackets = 20'000;
+    Traffic traffic(pair, Site::A, {{.size = kPackets * 1024 - 300, .capacity = kPackets * 1024}});
+    ASSERT_TRUE(pair.run_until([&] { return traffic.step(); }, seconds(20))) << traffic.progress();
+    EXPECT_EQ(traffic.problem(), "");
+    const ConnectionStatistics sent = pair.a().statistics();
+    EXPECT_GT(sent.chunks_retransmitted, 0U);
+    EXPECT_LT(sent.packets_sent, kPackets * 103 / 100) << "of whole chunks it would be a sixth more";
+  }
+}
+
 }  // namespace
 }  // namespace sdr::testing

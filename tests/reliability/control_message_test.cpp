@@ -40,6 +40,7 @@ void expect_equal(const Report& a, const Report& b) {
     EXPECT_EQ(a.missing[i].first, b.missing[i].first);
     EXPECT_EQ(a.missing[i].count, b.missing[i].count);
   }
+  EXPECT_EQ(a.holes, b.holes);
 }
 
 Report random_report(std::mt19937_64& random, std::size_t ranges) {
@@ -58,6 +59,8 @@ Report random_report(std::mt19937_64& random, std::size_t ranges) {
     at = range.first + range.count + 1;
   }
   report.horizon = at + static_cast<std::uint32_t>(random() % 1000);
+  for (const reliability::ChunkRange& range : report.missing)
+    if (random() % 2 == 0) report.holes.push_back({range.first, 1 + random() % 0xFFFF});
   return report;
 }
 
@@ -129,6 +132,23 @@ TEST(ControlMessage, Reports_ComeBackAsWritten) {
 }
 
 // A report says the truth about what it covers, however little fits: its horizon ends where its ranges do.
+TEST(ControlMessage, HolesThatDoNotFit_AreLeftOut_AndTheRangesStay) {
+  Report report{.transfer = 1, .base = 0, .from = 0, .horizon = 1000, .missing = {{5, 3}, {700, 1}}};
+  for (std::uint32_t chunk = 5; chunk < 8; ++chunk) report.holes.push_back({chunk, UINT64_MAX});
+  for (const std::size_t room : {30UL, 40UL, 45UL, 60UL, 100UL}) {
+    std::vector<std::byte> memory(42 + room);
+    ByteWriter writer(memory);
+    write(writer, ReportsHeader{1, 2, 3, 4, 5});
+    ASSERT_EQ(append(writer, report), 1000U) << room;
+    auto message = parse(writer.written());
+    Report read;
+    ASSERT_TRUE(std::get<ReportsReader>(*message).next(read)) << room;
+    EXPECT_EQ(read.missing.size(), 2U);
+    EXPECT_EQ(read.holes.size(), std::min<std::size_t>(3, (room - 29 - std::min<std::size_t>(room - 29, 2)) / 11))
+        << room;
+  }
+}
+
 TEST(ControlMessage, RepairGroups_ComeBackAsWritten) {
   Datagram datagram;
   const reliability::RepairBlock block{.parity_first = 128, .groups = 300, .data_each = 4, .parity_each = 251};
@@ -201,6 +221,8 @@ TEST(ControlMessage, ReportThatDoesNotFit_IsCutTogetherWithItsHorizon) {
     ASSERT_GE(read.missing.size(), 1U);
     cut.missing.resize(read.missing.size());
     if (cut.missing.size() < report.missing.size()) cut.horizon = cut.missing.back().first + cut.missing.back().count;
+    ASSERT_LE(read.holes.size(), cut.holes.size());
+    cut.holes.resize(read.holes.size());
     expect_equal(read, cut);
     EXPECT_EQ(horizon, cut.horizon) << "where the next datagram goes on";
   }

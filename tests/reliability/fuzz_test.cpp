@@ -85,7 +85,8 @@ TEST(Fuzz, MutatedDatagrams_AreParsedWithoutHarm) {
     if (kind == 0) {
       write(writer, reliability::RepairGroupsHeader{
                         random() % 100, {.parity_first = 64, .groups = 3, .data_each = 9, .parity_each = 4}});
-      for (std::uint32_t n = 0; n < 3; ++n) reliability::append(writer, n, std::vector<std::uint32_t>{n, 90 + n, 1000 + n, 70'000});
+      for (std::uint32_t n = 0; n < 3; ++n)
+        reliability::append(writer, n, std::vector<std::uint32_t>{n, 90 + n, 1000 + n, 70'000});
     } else if (kind == 1) {
       write(writer, reliability::OffersHeader{random(), random() % 100, random()});
       for (int n = 0; n < 3; ++n) append(writer, reliability::Offer{random() % 100, 1, random() % 10000, 0, 7, true});

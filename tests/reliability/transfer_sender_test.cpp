@@ -195,6 +195,26 @@ TEST(TransferSender, RepairThatIsAcknowledgedWhileItWaits_IsNotSent) {
   EXPECT_EQ(script.repair(), Chunks({1, 6}));
 }
 
+TEST(TransferSender, ChunkWithAHole_IsNotSentWhole) {
+  Script script(Scheme::SrNack, 10);
+  script.send_all();
+  const reliability::Report report{
+      .base = 2, .from = 2, .horizon = 8, .missing = {{2, 3}, {6, 1}}, .holes = {{3, 0b1010}, {6, 1}}};
+  ASSERT_TRUE(script.sender().handle(report, 0).ok());
+  const auto next = [&] {
+    const auto extent = script.sender().next_repair(16);
+    script.sender().sent(*extent, script.now, script.rto, {});
+    return std::array<std::uint64_t, 3>{extent->first, extent->count, extent->packets};
+  };
+  using Extent = std::array<std::uint64_t, 3>;
+  EXPECT_EQ(next(), Extent({2, 1, 0}));
+  EXPECT_EQ(next(), Extent({3, 1, 0b1010}));
+  EXPECT_EQ(next(), Extent({4, 1, 0}));
+  EXPECT_EQ(next(), Extent({6, 1, 1}));
+  script.report(2, 8, {{3, 1}}, script.now);  // nothing of it is here after all
+  EXPECT_EQ(next(), Extent({3, 1, 0}));
+}
+
 TEST(TransferSender, GapsBeyondWhatWasSent_AreNoReason) {
   Script script(Scheme::SrNack, 40);
   const auto extent = script.sender().next_fresh(16);
