@@ -49,14 +49,18 @@ Result<void> check_block(const CodeShape& shape, std::size_t data_shards, ShardL
 
 }  // namespace
 
-ErasureCode::ErasureCode(CodeShape shape, std::shared_ptr<const ReedSolomon> reed_solomon)
-    : shape_(shape), reed_solomon_(std::move(reed_solomon)) {}
+ErasureCode::ErasureCode(CodeShape shape, const XorSum* sum, std::shared_ptr<const ReedSolomon> reed_solomon)
+    : shape_(shape), sum_(sum), reed_solomon_(std::move(reed_solomon)) {}
 
-Result<ErasureCode> ErasureCode::create(CodeShape shape) {
+XorCode ErasureCode::xor_code() const {
+  return {shape_.m, *sum_};
+}
+
+Result<ErasureCode> ErasureCode::create(CodeShape shape, const CodeKernels& kernels) {
   if (const auto checked = check_shape(shape); !checked) return checked.error();
-  if (shape.kind == CodeKind::Xor) return ErasureCode(shape, nullptr);
+  if (shape.kind == CodeKind::Xor) return ErasureCode(shape, kernels.sum, nullptr);
   try {
-    return ErasureCode(shape, std::make_shared<const ReedSolomon>(shape.k, shape.m));
+    return ErasureCode(shape, kernels.sum, std::make_shared<const ReedSolomon>(shape.k, shape.m, *kernels.galois));
   } catch (const std::bad_alloc&) {
     return no_memory();
   }
@@ -71,7 +75,7 @@ Result<void> ErasureCode::encode(std::span<const std::byte* const> data, std::sp
   }
   if (parity.empty()) return {};
   const bool done = reed_solomon_ ? reed_solomon_->encode(data, parity, length, first_parity)
-                                  : XorCode(shape_.m).encode(data, parity, length, first_parity);
+                                  : xor_code().encode(data, parity, length, first_parity);
   return done ? Result<void>() : no_memory();
 }
 
@@ -84,7 +88,7 @@ Needed ErasureCode::needed(const ShardSet& data_present, const ShardSet& parity_
   const ShardSet parity = parity_present & first_shards(shape_.m);
   Needed needed;
   if (shape_.kind == CodeKind::Xor) {
-    needed.shards = XorCode(shape_.m).needed(missing, parity);
+    needed.shards = xor_code().needed(missing, parity);
     needed.count = static_cast<unsigned>(needed.shards.count());
     return needed;
   }
@@ -114,7 +118,7 @@ Result<void> ErasureCode::decode(std::span<std::byte* const> data, const ShardSe
                    std::to_string(usable.count()) + " parity shards held can restore");
   }
   const bool done = reed_solomon_ ? reed_solomon_->decode(data, data_present, parity, usable, length)
-                                  : XorCode(shape_.m).decode(data, data_present, parity, usable, length);
+                                  : xor_code().decode(data, data_present, parity, usable, length);
   return done ? Result<void>() : no_memory();
 }
 

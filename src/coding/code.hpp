@@ -22,12 +22,21 @@
 #include <memory>
 #include <span>
 
+#include "coding/galois_product.hpp"
 #include "coding/shards.hpp"
+#include "coding/xor_sum.hpp"
 #include "sdr/result.hpp"
 
 namespace sdr::coding {
 
 class ReedSolomon;
+class XorCode;
+
+// What computes: the fastest that this processor has, unless a test or a benchmark chooses.
+struct CodeKernels {
+  const GaloisProduct* galois = &galois_product();
+  const XorSum* sum = &xor_sum();
+};
 
 enum class CodeKind { Xor, ReedSolomon };
 
@@ -52,7 +61,7 @@ struct Needed {
 class ErasureCode {
  public:
   // InvalidArgument when the shape is not valid; System when there is no memory for the tables.
-  static Result<ErasureCode> create(CodeShape shape);
+  static Result<ErasureCode> create(CodeShape shape, const CodeKernels& kernels = {});
 
   [[nodiscard]] const CodeShape& shape() const { return shape_; }
 
@@ -72,9 +81,11 @@ class ErasureCode {
                       ShardLength length) const;
 
  private:
-  ErasureCode(CodeShape shape, std::shared_ptr<const ReedSolomon> reed_solomon);
+  ErasureCode(CodeShape shape, const XorSum* sum, std::shared_ptr<const ReedSolomon> reed_solomon);
+  [[nodiscard]] XorCode xor_code() const;
 
   CodeShape shape_;
+  const XorSum* sum_;
   std::shared_ptr<const ReedSolomon> reed_solomon_;  // null for XOR; shared, so that a copy of a code costs nothing
 };
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <memory>
 #include <new>
+
 namespace sdr::coding {
 namespace {
 
@@ -56,13 +57,14 @@ bool ReedSolomon::encode(std::span<const std::byte* const> data, std::span<std::
     product_.make_tables(rows, columns, matrix, free);
     tables = free;
   }
-  for_each_strip(length, [&](std::size_t offset, std::size_t bytes, bool beyond_last) {
+  const Stores stores = stores_for(columns + rows, length.full);
+  for_each_strip(length, strip_for(rows, length), [&](std::size_t offset, std::size_t bytes, bool beyond_last) {
     std::array<const std::byte*, kMaxShards> in;
     std::array<std::byte*, kMaxShards> out;
     for (std::size_t j = 0; j < columns; ++j) in[j] = data[j] + offset;
     if (beyond_last) in[columns - 1] = kZeros.data();
     for (std::size_t row = 0; row < rows; ++row) out[row] = parity[row] + offset;
-    product_.apply(tables, {in.data(), columns}, {out.data(), rows}, bytes);
+    product_.apply(tables, {in.data(), columns}, {out.data(), rows}, bytes, stores);
   });
   return true;
 }
@@ -103,7 +105,7 @@ bool ReedSolomon::decode(std::span<std::byte* const> data, const ShardSet& data_
     to[a] = reinterpret_cast<std::byte*>(matrix.data() + a * columns);
   }
   product_.make_tables(e, e, inverse, free);
-  product_.apply(free, {from.data(), e}, {to.data(), e}, columns);
+  product_.apply(free, {from.data(), e}, {to.data(), e}, columns, Stores::Cached);
   for (std::size_t a = 0; a < e; ++a) {
     for (std::size_t c = 0; c < e; ++c) matrix[a * columns + missing[c]] = inverse[a * e + c];
   }
@@ -111,7 +113,8 @@ bool ReedSolomon::decode(std::span<std::byte* const> data, const ShardSet& data_
 
   const std::size_t last = columns - 1;
   const bool last_missing = missing[e - 1] == last;
-  for_each_strip(length, [&](std::size_t offset, std::size_t bytes, bool beyond_last) {
+  const Stores stores = stores_for(columns + e, length.full);
+  for_each_strip(length, strip_for(e, length), [&](std::size_t offset, std::size_t bytes, bool beyond_last) {
     if (beyond_last && last_missing && e == 1) return;  // nothing there to restore
     std::array<const std::byte*, kMaxShards> in;
     std::array<std::byte*, kMaxShards> out;
@@ -122,7 +125,7 @@ bool ReedSolomon::decode(std::span<std::byte* const> data, const ShardSet& data_
     for (std::size_t a = 0; a < e; ++a) out[a] = data[missing[a]] + offset;
     if (beyond_last && last_missing) out[e - 1] = discarded_strip();
     if (beyond_last && !last_missing) in[last] = kZeros.data();
-    product_.apply(free, {in.data(), columns}, {out.data(), e}, bytes);
+    product_.apply(free, {in.data(), columns}, {out.data(), e}, bytes, stores);
   });
   return true;
 }

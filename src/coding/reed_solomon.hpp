@@ -18,7 +18,7 @@ namespace sdr::coding {
 
 class ReedSolomon {
  public:
-  ReedSolomon(unsigned k, unsigned m, const GaloisProduct& product = galois_product());
+  ReedSolomon(unsigned k, unsigned m, const GaloisProduct& product);
 
   // False: no memory for this thread's scratch, nothing was written.
   bool encode(std::span<const std::byte* const> data, std::span<std::byte* const> parity, ShardLength length,
@@ -30,6 +30,11 @@ class ReedSolomon {
  private:
   [[nodiscard]] std::uint8_t coefficient(std::size_t row, std::size_t column) const {
     return matrix_[row * k_ + column];
+  }
+
+  // How far the shards are walked at once, for so many outputs.
+  [[nodiscard]] std::size_t strip_for(std::size_t rows, ShardLength length) const {
+    return rows <= product_.rows_at_once ? length.full : kStrip;
   }
 
   unsigned k_;

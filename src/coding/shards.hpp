@@ -27,8 +27,9 @@ struct ShardLength {
   ShardLength(std::size_t full_bytes, std::size_t last_bytes) : full(full_bytes), last(last_bytes) {}
 };
 
-// Shards are worked on in strips of this many bytes: a strip of all shards of a block stays in the second-level cache
-// while it is read for one group of parity rows after the other.
+// Where more parity rows are wanted than a kernel does at once, shards are worked on in strips of this many bytes: a
+// strip of all shards of a block stays in the second-level cache while it is read for one group of rows after the
+// other.
 inline constexpr std::size_t kStrip = 4096;
 
 // What the last data shard reads as beyond its end, and where what would be written there goes.
@@ -38,13 +39,14 @@ inline std::byte* discarded_strip() {
   return strip.data();
 }
 
-// Calls work(offset, bytes, beyond_last) for one strip after the other. None straddles the end of the last data shard:
-// in strips with beyond_last that shard has nothing.
+// Calls work(offset, bytes, beyond_last) for one strip of at most `most` bytes after the other. None straddles the end
+// of the last data shard: in strips with beyond_last that shard has nothing, and they are of at most kStrip bytes.
 template <typename Work>
-void for_each_strip(ShardLength length, Work&& work) {
+void for_each_strip(ShardLength length, std::size_t most, Work&& work) {
   for (std::size_t offset = 0; offset < length.full;) {
     const bool beyond_last = offset >= length.last;
-    const std::size_t end = std::min(offset + kStrip, beyond_last ? length.full : length.last);
+    const std::size_t end =
+        beyond_last ? std::min(offset + std::min(most, kStrip), length.full) : std::min(offset + most, length.last);
     work(offset, end - offset, beyond_last);
     offset = end;
   }

@@ -6,12 +6,13 @@
 #include <span>
 
 #include "coding/shards.hpp"
+#include "coding/xor_sum.hpp"
 
 namespace sdr::coding {
 
 class XorCode {
  public:
-  explicit XorCode(unsigned m) : m_(m) {}
+  XorCode(unsigned m, const XorSum& sum) : m_(m), sum_(sum) {}
 
   bool encode(std::span<const std::byte* const> data, std::span<std::byte* const> parity, ShardLength length,
               unsigned first_parity) const;
@@ -22,7 +23,17 @@ class XorCode {
   [[nodiscard]] ShardSet needed(const ShardSet& missing, const ShardSet& parity_present) const;
 
  private:
+  // The data shards first, first + m, ..., but for one, and perhaps the parity.
+  struct Group {
+    std::size_t first;
+    std::size_t without;
+    const std::byte* parity;
+  };
+  void sum_up(const Group& group, std::span<const std::byte* const> data, std::byte* into, ShardLength length,
+              Stores stores) const;
+
   unsigned m_;
+  const XorSum& sum_;
 };
 
 }  // namespace sdr::coding

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/planner.hpp"
+#include "sdr/bench_record.hpp"
 #include "sdr/link_profile.hpp"
 #include "sdr/options.hpp"
 #include "sdr/plan_encode_speed.hpp"
@@ -30,7 +31,7 @@ constexpr const char* kExamples = R"(Examples:
 Columns: times until the sender knows a Write complete; slowdown: mean over the lossless
 time; more bytes: parity and expected repeats over the message; fallback: Writes whose
 parity does not suffice; holds to: packet loss up to which that is rarer than 1 in 1000;
-cores: that make parity at --rate, by a short measurement on this machine.
+cores: that make parity at --rate, by --bench or a short measurement on this machine.
 
 Assumed: the theory of docs/model.md, one Write at a time on an idle path that loses
 nothing to queues; --rate is of payload, headers and acknowledgements are not counted;
@@ -48,6 +49,7 @@ struct PlanOptions {
   std::string mtu;
   std::string chunk = "auto";
   std::string profile;
+  std::string bench;
   bool json = false;
 };
 
@@ -162,12 +164,21 @@ Result<void> answer(const PlanOptions& options) {
   if (!question) return question.error();
   const Result<double> budget = parse_number("budget", options.budget, true);
   if (!budget) return budget.error();
-  EncodeSpeedometer speed(question->path.chunk);
+  std::optional<BenchRecord> record;
+  if (!options.bench.empty()) {
+    Result<BenchRecord> loaded = BenchRecord::load(options.bench);
+    if (!loaded) return loaded.error();
+    record = std::move(loaded).value();
+  }
+  EncodeSpeedometer speedometer(question->path.chunk);
+  const model::EncodeSpeed speed = [&](const model::SchemeSpec& scheme) {
+    return record ? record->encode(scheme) : speedometer(scheme);
+  };
   std::vector<std::pair<Bytes, model::Plan>> plans;  // all of them, before the first is printed
   for (const std::string& size : options.sizes) {
     const Result<Bytes> message = parse_bytes(size);
     if (!message) return message.error();
-    const Result<model::Plan> plan = model::plan(question->path, *message, *budget, std::ref(speed));
+    const Result<model::Plan> plan = model::plan(question->path, *message, *budget, speed);
     if (!plan) return plan.error();
     plans.emplace_back(*message, *plan);
   }
@@ -217,6 +228,8 @@ void add_plan(CLI::App& app, Run& run) {
       ->type_name("SIZE")
       ->capture_default_str();
   plan->add_option("--link-profile", options->profile, "Take what is not given from this measurement (sdr probe)")
+      ->type_name("FILE");
+  plan->add_option("--bench", options->bench, "Take how fast a core makes parity from sdr bench coding --json")
       ->type_name("FILE");
   plan->add_flag("--json", options->json, "Report in JSON; several sizes: an array");
   plan->callback([options, &run] {
