@@ -6,6 +6,7 @@
 // Freestanding: included by the device program.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 namespace sdr::core {
@@ -27,10 +28,24 @@ constexpr std::uint64_t chunk_starts(std::uint32_t log) {
   return mask;
 }
 
+// Made once: a device pays for a loop for every packet.
+inline constexpr std::uint64_t kChunkStarts[kLogWordBits + 1] = {chunk_starts(0), chunk_starts(1), chunk_starts(2),
+                                                                 chunk_starts(3), chunk_starts(4), chunk_starts(5),
+                                                                 chunk_starts(6)};
+
 // The lowest packet's bit of every chunk (2^log packets, log <= 6) whose packets are all set in `word`.
 constexpr std::uint64_t full_chunks(std::uint64_t word, std::uint32_t log) {
   for (std::uint32_t step = 0; step < log; ++step) word &= word >> (1U << step);
-  return log == 0 ? word : word & chunk_starts(log);
+  return log == 0 ? word : word & kChunkStarts[log];
+}
+
+// full_chunks() with its bits side by side, from bit 0 on: bit i for the i-th chunk of the word.
+constexpr std::uint64_t gather_chunks(std::uint64_t starts, std::uint32_t log) {
+  if (log == 0) return starts;
+  std::uint64_t gathered = 0;
+  for (; starts != 0; starts &= starts - 1)
+    gathered |= std::uint64_t{1} << (static_cast<std::uint32_t>(std::countr_zero(starts)) >> log);
+  return gathered;
 }
 
 }  // namespace sdr::core

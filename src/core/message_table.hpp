@@ -57,10 +57,16 @@ struct TableGeometry {
 
 class MessageTable {
  public:
-  // `packet_bits` and `chunk_bits` hold slots * packet_words() and slots * chunk_words() words, all zero.
+  // `packet_bits` and `chunk_bits` hold slots * packet_words() and slots * chunk_words() words, all zero. A user who
+  // cannot see the slots, since they lie on a device, gives a word a slot for the user immediate as well: what has been
+  // assembled in its low half, fragments_seen in its high half.
   MessageTable(const TableGeometry& geometry, std::span<Slot> slots, std::span<BitmapWord> packet_bits,
-               std::span<BitmapWord> chunk_bits)
-      : geometry_(geometry), slots_(slots), packet_bits_(packet_bits), chunk_bits_(chunk_bits) {}
+               std::span<BitmapWord> chunk_bits, std::span<BitmapWord> user_immediates = {})
+      : geometry_(geometry),
+        slots_(slots),
+        packet_bits_(packet_bits),
+        chunk_bits_(chunk_bits),
+        user_immediates_(user_immediates) {}
 
   [[nodiscard]] const TableGeometry& geometry() const { return geometry_; }
   [[nodiscard]] Slot& slot(SlotIndex index) const { return slots_[index.value]; }
@@ -69,6 +75,15 @@ class MessageTable {
   }
   [[nodiscard]] std::span<BitmapWord> chunk_bits(SlotIndex index) const {
     return chunk_bits_.subspan(std::size_t{index.value} * geometry_.chunk_words(), geometry_.chunk_words());
+  }
+
+  // A fragment of the user immediate: its bits in place, and its bit of fragments_seen.
+  void note_fragment(SlotIndex index, std::uint32_t bits, std::uint32_t seen) const {
+    Slot& s = slot(index);
+    s.user_immediate.fetch_or(bits, std::memory_order_relaxed);
+    s.fragments_seen.fetch_or(seen, std::memory_order_release);
+    if (!user_immediates_.empty())
+      user_immediates_[index.value].fetch_or(std::uint64_t{seen} << 32 | bits, std::memory_order_release);
   }
 
   // Opens a clean slot for a receive of `packets` packets under `generation`.
@@ -99,6 +114,7 @@ class MessageTable {
     s.arrived.store(false, std::memory_order_relaxed);
     s.fragments_seen.store(0, std::memory_order_relaxed);
     s.user_immediate.store(0, std::memory_order_relaxed);
+    if (!user_immediates_.empty()) user_immediates_[index.value].store(0, std::memory_order_relaxed);
   }
 
  private:
@@ -129,6 +145,7 @@ class MessageTable {
   std::span<Slot> slots_;
   std::span<BitmapWord> packet_bits_;
   std::span<BitmapWord> chunk_bits_;
+  std::span<BitmapWord> user_immediates_;
 };
 
 }  // namespace sdr::core

@@ -178,7 +178,10 @@ bool SendQueue::pump(transport::Endpoint& endpoint, Pacer& pacer, LandingWindow&
   while (count_ > 0) {
     const std::uint64_t paced = pacer.allowance(now);
     if (paced == 0 || window.allowance() == 0) return false;
-    const std::size_t wanted = cut(batch, paced, window.allowance(), overhead_per_packet);
+    // Up to the end of a burst: what is left over of one would be a system call by itself.
+    const std::size_t beyond = (packets_sent_ + kBatch) % burst_;
+    const std::span<transport::Packet> whole = std::span(batch).first(kBatch - (beyond < kBatch ? beyond : 0));
+    const std::size_t wanted = cut(whole, paced, window.allowance(), overhead_per_packet);
     const std::size_t taken = endpoint.write(std::span(batch).first(wanted), now);
     std::uint64_t payload = 0;
     for (std::size_t i = 0; i < taken; ++i) {

@@ -84,7 +84,8 @@ class SendQueue {
     std::uint32_t next_packet = 0;  // offset of the next packet to inject
     std::uint32_t trailing = 0;     // zero-length packets after the data
   };
-  static constexpr std::size_t kBatch = 64;
+  // Packets cut at a time: several of a transport's bursts, and whole ones.
+  static constexpr std::size_t kBatch = 192;
 
   Send* find(SendHandle handle);
   [[nodiscard]] const Send* find(SendHandle handle) const;

@@ -17,10 +17,12 @@ constexpr std::size_t kUdpHeader = 8;
 // System calls in one poll(), so that a flood of datagrams that are not ours cannot hold the thread.
 constexpr std::size_t kReceiveCalls = 64;
 
-// One batch of datagrams, on its way in or out. The thread's own: it stays in the cache however many endpoints the
-// thread drives. A packet longer than any datagram can be still fits, and is refused by the kernel.
+// Room for one batch of datagrams. A packet longer than any datagram can be still fits, and is refused by the kernel.
+constexpr std::size_t kBatchRoom = 65536 + 64;
+
+// Batches on their way in or out. The thread's own: it stays in the cache however many endpoints the thread drives.
 std::span<std::byte> hot_buffer() {
-  alignas(64) static thread_local std::array<std::byte, 65536 + 64> buffer;
+  alignas(64) static thread_local std::array<std::byte, kBatchRoom * UdpSocket::kMaxBatches> buffer;
   return buffer;
 }
 
@@ -206,7 +208,7 @@ bool UdpEndpoint::place(std::span<const std::byte> datagram, std::uint8_t channe
 
 std::size_t UdpEndpoint::poll(core::ChannelIndex channel, std::span<core::Completion> out, TimePoint /*now*/) {
   Channel& from = channels_[channel.value];
-  const std::span<std::byte> buffer = hot_buffer();
+  const std::span<std::byte> buffer = hot_buffer().first(kBatchRoom);
   std::array<std::span<const std::byte>, UdpSocket::kMaxReceived> datagrams;
   Tally<std::uint64_t> tally;
   std::size_t filled = 0;
@@ -219,6 +221,8 @@ std::size_t UdpEndpoint::poll(core::ChannelIndex channel, std::span<core::Comple
     for (std::size_t i = 0; i < received.count; ++i) {
       if (place(datagrams[i], channel.value, out[filled], tally)) ++filled;
     }
+    // One that was dropped is no news for the caller: go on looking then.
+    if (received.drained && filled != 0) break;
   }
   from.tally.received.add(tally.received);
   from.tally.bytes.add(tally.bytes);
@@ -231,9 +235,8 @@ std::size_t UdpEndpoint::poll(core::ChannelIndex channel, std::span<core::Comple
   return filled;
 }
 
-// The longest run at the front of `packets` that one system call can carry, as it goes on the wire.
-SegmentBatch UdpEndpoint::assemble(std::span<const Packet> packets) const {
-  const std::span<std::byte> buffer = hot_buffer();
+// The longest run at the front of `packets` that the kernel can cut up, in `buffer` as it goes on the wire.
+SegmentBatch UdpEndpoint::assemble(std::span<const Packet> packets, std::span<std::byte> buffer) const {
   SegmentBatch batch{.segment = kHeaderSize + packets.front().length};
   std::size_t used = 0;
   for (const Packet& packet : packets.first(std::min(packets.size(), UdpSocket::kMaxSegments))) {
@@ -262,12 +265,22 @@ std::size_t UdpEndpoint::write(std::span<const Packet> packets, TimePoint /*now*
   std::size_t lost = 0;
   std::size_t calls = 0;
   while (taken < packets.size()) {
-    const SegmentBatch batch = assemble(packets.subspan(taken));
-    const UdpSocket::Sent sent = channels_[packets[taken].channel.value].socket.send(batch);
+    // As many batches as one system call takes, all of one channel.
+    std::array<SegmentBatch, UdpSocket::kMaxBatches> batches;
+    const core::ChannelIndex channel = packets[taken].channel;
+    std::size_t count = 0;
+    std::size_t offered = 0;
+    for (auto left = packets.subspan(taken); count < batches.size() && !left.empty() && left.front().channel == channel;
+         ++count) {
+      batches[count] = assemble(left, hot_buffer().subspan(count * kBatchRoom, kBatchRoom));
+      offered += batches[count].count;
+      left = left.subspan(batches[count].count);
+    }
+    const UdpSocket::Sent sent = channels_[channel.value].socket.send(std::span(batches).first(count));
     taken += sent.taken;
     lost += sent.lost;
     calls += sent.calls;
-    if (sent.taken < batch.count) break;
+    if (sent.taken < offered) break;
   }
   packets_sent_.add(taken - lost);
   packets_lost_.add(lost);

@@ -87,7 +87,7 @@ class UdpEndpoint final : public Endpoint {
   explicit UdpEndpoint(const EndpointOptions& options);
   void describe(const SocketAddress& advertised);
   [[nodiscard]] Result<udp_wire::PeerInfo> compatible_peer(std::span<const std::byte> remote_info) const;
-  [[nodiscard]] SegmentBatch assemble(std::span<const Packet> packets) const;
+  [[nodiscard]] SegmentBatch assemble(std::span<const Packet> packets, std::span<std::byte> buffer) const;
   bool place(std::span<const std::byte> datagram, std::uint8_t channel, core::Completion& out,
              Tally<std::uint64_t>& tally);
 

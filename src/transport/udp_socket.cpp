@@ -58,6 +58,31 @@ auto retried(Call call) {
   return result;
 }
 
+// A batch as one message for the kernel to cut up; one datagram alone needs no cutting. Points into itself: not moved
+// once set.
+struct SegmentedMessage {
+  iovec part;
+  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(std::uint16_t))> control;
+  msghdr header;
+
+  void set(const SegmentBatch& batch) {
+    part = {.iov_base = batch.bytes.data(), .iov_len = batch.bytes.size()};
+    header = {};
+    header.msg_iov = &part;
+    header.msg_iovlen = 1;
+    if (batch.count == 1) return;
+    control = {};
+    header.msg_control = control.data();
+    header.msg_controllen = sizeof control;
+    cmsghdr* const option = CMSG_FIRSTHDR(&header);
+    option->cmsg_level = SOL_UDP;
+    option->cmsg_type = UDP_SEGMENT;
+    option->cmsg_len = CMSG_LEN(sizeof(std::uint16_t));
+    const auto segment = static_cast<std::uint16_t>(batch.segment);
+    std::memcpy(CMSG_DATA(option), &segment, sizeof segment);
+  }
+};
+
 }  // namespace
 
 UdpSocket::~UdpSocket() {
@@ -113,22 +138,23 @@ std::uint32_t UdpSocket::receive_buffer() const {
 }
 
 UdpSocket::Sent UdpSocket::send(const SegmentBatch& batch) {
-  if (offload_.segmentation && batch.count > 1) return send_segmented(batch);
+  if (batch.count == 1) return send_one(batch);
+  if (offload_.segmentation) return send_segmented(batch);
   return send_each(batch);
 }
 
-UdpSocket::Sent UdpSocket::send_segmented(const SegmentBatch& batch) {
-  iovec part{.iov_base = batch.bytes.data(), .iov_len = batch.bytes.size()};
-  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(std::uint16_t))> control{};
-  msghdr message{.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.data(), .msg_controllen = sizeof control};
-  cmsghdr* const header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_UDP;
-  header->cmsg_type = UDP_SEGMENT;
-  header->cmsg_len = CMSG_LEN(sizeof(std::uint16_t));
-  const auto segment = static_cast<std::uint16_t>(batch.segment);
-  std::memcpy(CMSG_DATA(header), &segment, sizeof segment);
+UdpSocket::Sent UdpSocket::send_one(const SegmentBatch& batch) {
+  if (retried([&] { return ::send(fd_, batch.bytes.data(), batch.bytes.size(), MSG_DONTWAIT); }) >= 0)
+    return {.taken = 1, .calls = 1};
+  if (queue_full(errno)) return {.calls = 1};
+  return {.taken = 1, .lost = 1, .calls = 1};
+}
 
-  if (retried([&] { return sendmsg(fd_, &message, MSG_DONTWAIT); }) >= 0) return {.taken = batch.count, .calls = 1};
+UdpSocket::Sent UdpSocket::send_segmented(const SegmentBatch& batch) {
+  SegmentedMessage message;
+  message.set(batch);
+  if (retried([&] { return sendmsg(fd_, &message.header, MSG_DONTWAIT); }) >= 0)
+    return {.taken = batch.count, .calls = 1};
   if (queue_full(errno)) return {.calls = 1};
   if (errno == EIO || errno == EINVAL) {
     // A device on the path that cannot checksum in hardware, on kernels that then refuse to segment: do without.
@@ -136,6 +162,34 @@ UdpSocket::Sent UdpSocket::send_segmented(const SegmentBatch& batch) {
     return send_each(batch);
   }
   return {.taken = batch.count, .lost = batch.count, .calls = 1};
+}
+
+UdpSocket::Sent UdpSocket::send(std::span<const SegmentBatch> batches) {
+  Sent sent;
+  std::size_t done = 0;
+  if (offload_.segmentation && batches.size() > 1) {
+    std::array<SegmentedMessage, kMaxBatches> parts;
+    std::array<mmsghdr, kMaxBatches> messages;
+    const std::size_t count = std::min(batches.size(), kMaxBatches);
+    for (std::size_t i = 0; i < count; ++i) {
+      parts[i].set(batches[i]);
+      messages[i] = {};
+      messages[i].msg_hdr = parts[i].header;
+    }
+    const int n = retried([&] { return sendmmsg(fd_, messages.data(), static_cast<unsigned>(count), MSG_DONTWAIT); });
+    ++sent.calls;
+    for (; n > 0 && done < static_cast<std::size_t>(n); ++done) sent.taken += batches[done].count;
+    if (n < 0 && queue_full(errno)) return sent;
+  }
+  // One by one: what is left behind one that was refused, so that each meets its own error.
+  for (; done < batches.size(); ++done) {
+    const Sent one = send(batches[done]);
+    sent.taken += one.taken;
+    sent.lost += one.lost;
+    sent.calls += one.calls;
+    if (one.taken < batches[done].count) break;
+  }
+  return sent;
 }
 
 UdpSocket::Sent UdpSocket::send_each(const SegmentBatch& batch) {
@@ -184,7 +238,7 @@ UdpSocket::Received UdpSocket::receive_coalesced(std::span<std::byte> buffer,
   alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(std::uint32_t))> control;
   msghdr message{.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.data(), .msg_controllen = sizeof control};
   const ssize_t got = retried([&] { return recvmsg(fd_, &message, MSG_DONTWAIT); });
-  if (got < 0) return {};
+  if (got < 0) return {.drained = true};
 
   Received received;
   auto size = static_cast<std::size_t>(got);
@@ -208,6 +262,7 @@ UdpSocket::Received UdpSocket::receive_coalesced(std::span<std::byte> buffer,
     datagrams[received.count++] = rest.first(n);
     rest = rest.subspan(n);
   } while (!rest.empty());
+  received.drained = received.count == 1;
   return received;
 }
 
@@ -230,9 +285,9 @@ UdpSocket::Received UdpSocket::receive_each(std::span<std::byte> buffer, std::si
   }
   const int got =
       retried([&] { return recvmmsg(fd_, messages.data(), static_cast<unsigned>(most), MSG_DONTWAIT, nullptr); });
-  if (got <= 0) return {};
+  if (got <= 0) return {.drained = true};
 
-  Received received{.count = static_cast<std::size_t>(got)};
+  Received received{.count = static_cast<std::size_t>(got), .drained = static_cast<std::size_t>(got) < most};
   for (std::size_t i = 0; i < received.count; ++i) datagrams[i] = buffer.subspan(i * stride, messages[i].msg_len);
   msghdr& last = messages[received.count - 1].msg_hdr;  // the counter only grows
   if (cmsghdr* c = CMSG_FIRSTHDR(&last); c != nullptr && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_RXQ_OVFL) {

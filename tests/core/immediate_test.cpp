@@ -125,6 +125,10 @@ TEST(ChunkFold, FullChunks_AgreeWithCounting) {
         if ((word & chunk) == chunk) expected |= std::uint64_t{1} << first;
       }
       ASSERT_EQ(full_chunks(word, log), expected) << std::hex << word << " log " << log;
+      std::uint64_t side_by_side = 0;
+      for (std::uint32_t chunk = 0; chunk < 64U >> log; ++chunk)
+        side_by_side |= (expected >> (chunk << log) & 1) << chunk;
+      ASSERT_EQ(gather_chunks(expected, log), side_by_side) << std::hex << word << " log " << log;
     }
   }
 }

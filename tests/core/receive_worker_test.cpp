@@ -70,6 +70,42 @@ TEST_P(ChunkSizes, ShuffledWithDuplicates_EachPacketCountsOnce) {
   EXPECT_EQ(t.chunks_set(1), (packets + per_chunk() - 1) / per_chunk());
 }
 
+// More words than a batch keeps open (receive_batch.hpp), of four messages at once, and large batches.
+TEST_P(ChunkSizes, BatchesOfSeveralMessagesAllOverThePlace_SetEachPacketOfEachOnce) {
+  const std::uint64_t seed = test_seed(23);
+  SCOPED_TRACE(seed_trace(seed));
+  std::mt19937_64 random(seed);
+  const std::uint32_t packets = 3001;  // 47 words each
+  TestTable t(TestTable::geometry(packets, log()));
+  ReceiveWorker worker(t.table, kTestMtu);
+  std::vector<Completion> completions;
+  for (std::uint32_t slot = 0; slot < 4; ++slot) {
+    t.table.post(SlotIndex(slot), Generation(7), packets);
+    for (std::uint32_t p = 0; p < packets; ++p) {
+      const std::uint16_t length = p + 1 == packets ? 100 : kTestMtu;
+      completions.insert(completions.end(), 1 + random() % 2, t.packet(slot, p, length, 7));
+    }
+    completions.push_back(t.packet(slot, 5, kTestMtu, 6));        // late
+    completions.push_back(t.packet(slot, 200'000, kTestMtu, 7));  // out of range
+  }
+  std::shuffle(completions.begin(), completions.end(), random);
+  std::span<const Completion> left(completions);
+  while (!left.empty()) {
+    const std::size_t n = std::min<std::size_t>(left.size(), 1 + random() % 256);
+    worker.process(left.first(n));
+    left = left.subspan(n);
+  }
+  EXPECT_EQ(worker.counters().packets.get(), 4 * packets);
+  EXPECT_EQ(worker.counters().late.get(), 4U);
+  EXPECT_EQ(worker.counters().out_of_range.get(), 4U);
+  EXPECT_EQ(worker.counters().duplicates.get(), completions.size() - 8 - 4 * packets);
+  for (std::uint32_t slot = 0; slot < 4; ++slot) {
+    EXPECT_EQ(t.chunks_set(slot), (packets + per_chunk() - 1) / per_chunk());
+    t.close_and_clean(slot);
+  }
+  EXPECT_TRUE(t.all_zero());
+}
+
 TEST_P(ChunkSizes, OneMissingPacket_HoldsBackItsChunkOnly) {
   const std::uint32_t packets = 3 * per_chunk();
   for (const std::uint32_t missing : {0U, per_chunk() - 1, per_chunk(), 2 * per_chunk() - 1, packets - 1}) {

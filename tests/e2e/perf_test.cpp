@@ -90,7 +90,7 @@ class EveryReliableScheme : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(EveryReliableScheme, OverALossyLink_RepairsWhatIsLost) {
   const Outcome result = run({"perf", "--self", "--json", "--scheme", GetParam(), "--size", "1MiB", "--iters", "4",
-                              "--link", "rtt=20ms,rate=400Mbit,loss=1e-2,seed=5"});
+                              "--warmup", "0", "--link", "rtt=20ms,rate=400Mbit,loss=1e-2,seed=5"});
   ASSERT_EQ(result.code, 0) << result.err;
   EXPECT_EQ(field(result.out, "verified"), "true");
   EXPECT_EQ(field(result.out, "mtu"), "1456") << "what a link of 1500 bytes carries";
@@ -336,6 +336,9 @@ TEST(PerfUsage, WrongUsage_IsOneLineAndExitCode2) {
       {{"perf", "--self", "--scheme", "sr-nack", "--k", "4"}, "erasure codes"},
       {{"perf", "--listen", "127.0.0.1:65535"}, "65535"},
       {{"perf", "--self", "--transport", "carrier-pigeon"}, "udp"},
+      {{"perf", "--self", "--transport", "verbs"}, "--device"},
+      {{"perf", "--self", "--transport", "verbs", "--device", "rxe0", "--gid", "256"}, "255"},
+      {{"perf", "--self", "--gid", "1"}, "--transport verbs"},
       {{"perf", "127.0.0.1"}, "ADDRESS:PORT"},
       {{"perf", "127.0.0.1:70000"}, "65535"},
       {{"perf", "--listen", "127.0.0.1"}, "ADDRESS:PORT"},
@@ -358,6 +361,7 @@ TEST(PerfUsage, Failures_AreOneLineAndExitCode1) {
        {Arguments{"perf", "--self", "--mtu", "1456", "--chunk", "6000"},
         Arguments{"perf", "--self", "--mtu", "1456", "--chunk", "3p"}, Arguments{"perf", "--listen", taken.address()},
         Arguments{"perf", "--listen", "203.0.113.1:7000"}, Arguments{"perf", TcpPeer::unused_address()},
+        Arguments{"perf", "--self", "--transport", "verbs", "--device", "no-such-device"},
         Arguments{"perf", "no-such-host.invalid:7000"}}) {
     const Outcome result = run(arguments);
     EXPECT_EQ(result.code, 1) << arguments.back() << "\n" << result.err;

@@ -36,6 +36,8 @@ constexpr const char* kExamples = R"(Examples:
       what the transport does by itself on loopback
   sdr perf --listen 0.0.0.0:7000          and on another host
   sdr perf 192.0.2.7:7000 --rate 1Gbit --scheme sr-nack --size 64MiB --json
+  sdr perf 192.0.2.7:7000 --rate 90Gbit --transport verbs --device mlx5_0
+      RDMA; the listener has --transport verbs --device too (docs/verbs.md)
 
 Ports for a firewall: the listener takes TCP on PORT, UDP on PORT (control) and on
 PORT+1 to PORT+channels (data). The client's are chosen by its system.)";

@@ -13,6 +13,7 @@
 #include "sdr/perf_control.hpp"
 #include "sdr/perf_ends.hpp"
 #include "sdr/perf_run.hpp"
+#include "sdr/registered_memory.hpp"
 
 namespace sdr::cli {
 namespace {
@@ -293,6 +294,9 @@ class Receiver {
 }  // namespace
 
 Result<SenderResult> send_bare(const Path& path, const PerfPlan& plan, const Payload& payload, Session& session) {
+  // Before what sends from it or receives into it, so that it goes after.
+  const auto registered = RegisteredMemory::make(path.device(), payload.memory());
+  if (!registered) return registered.error();
   auto queue_pair = make_queue_pair(path, plan, session);
   if (!queue_pair) return queue_pair.error();
   Driver driver;
@@ -312,6 +316,9 @@ Result<SenderResult> send_bare(const Path& path, const PerfPlan& plan, const Pay
 }
 
 Result<ReceiverResult> receive_bare(const Path& path, const PerfPlan& plan, ReceiveBuffers& buffers, Session& session) {
+  // Before what sends from it or receives into it, so that it goes after.
+  const auto registered = RegisteredMemory::make(path.device(), buffers.memory());
+  if (!registered) return registered.error();
   auto queue_pair = make_queue_pair(path, plan, session);
   if (!queue_pair) return queue_pair.error();
   Driver driver;

@@ -1,7 +1,6 @@
 #include "sdr/perf_ends.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 namespace sdr::cli {
 namespace {
@@ -72,8 +71,7 @@ bool ReceiveBuffers::verify_some() {
   if (waiting_.empty()) return false;
   const std::uint64_t write = waiting_.front();
   const std::uint64_t n = std::min(kVerifySlice, plan_.size.count - verified_bytes_);
-  const bool right =
-      std::memcmp(buffer(write).data() + verified_bytes_, payload_->of(write).data() + verified_bytes_, n) == 0;
+  const bool right = payload_->matches(write, verified_bytes_, buffer(write).subspan(verified_bytes_, n));
   verified_bytes_ += n;
   if (right && verified_bytes_ < plan_.size.count) return true;
   verified_bytes_ = 0;

@@ -54,6 +54,8 @@ class ReceiveBuffers {
   [[nodiscard]] bool has_free() const { return posted_ < released_ + plan_.receives() && posted_ < plan_.writes(); }
   [[nodiscard]] std::uint64_t next() const { return posted_; }
   [[nodiscard]] std::span<std::byte> buffer(std::uint64_t write) const;
+  // That of all buffers, to be registered.
+  [[nodiscard]] std::span<std::byte> memory() const { return memory_.bytes(); }
   void posted() { ++posted_; }
 
   // Write `write` is complete in its buffer, in any order; a lost one is not looked at.

@@ -93,11 +93,25 @@ Result<Payload> Payload::make(Bytes size, std::uint64_t seed) {
   Result<Memory> memory = Memory::allocate(size.count + kPositions * kStep);
   if (!memory) return memory.error();
   const std::span<std::byte> bytes = memory->bytes();
-  for (std::uint64_t i = 0; i + 8 <= bytes.size(); i += 8) {
+  for (std::uint64_t i = 0; i < kPeriod; i += 8) {
     const std::uint64_t word = scrambled(seed + i);
     std::memcpy(bytes.data() + i, &word, 8);
   }
+  for (std::uint64_t i = kPeriod; i < bytes.size(); i += kPeriod) {
+    std::memcpy(bytes.data() + i, bytes.data(), std::min(kPeriod, bytes.size() - i));
+  }
   return Payload(std::move(memory).value(), size.count);
+}
+
+bool Payload::matches(std::uint64_t write, std::uint64_t offset, std::span<const std::byte> bytes) const {
+  std::uint64_t at = (write % kPositions * kStep + offset) % kPeriod;
+  while (!bytes.empty()) {
+    const std::uint64_t n = std::min<std::uint64_t>(kPeriod - at, bytes.size());
+    if (std::memcmp(bytes.data(), memory_.bytes().data() + at, n) != 0) return false;
+    bytes = bytes.subspan(n);
+    at = 0;
+  }
+  return true;
 }
 
 }  // namespace sdr::cli

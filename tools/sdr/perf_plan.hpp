@@ -61,6 +61,9 @@ class Memory {
   std::span<std::byte> bytes_;
 };
 
+// What Writes carry: a pattern of kPeriod random bytes over and over, each Write from another place of it on. The
+// period is short, so that what is compared with stays in the cache beside packets that come in meanwhile; and 8 times
+// a prime, so that packets and chunks that change places show, up to 8191 of them apart.
 class Payload {
  public:
   static Result<Payload> make(Bytes size, std::uint64_t seed);
@@ -68,11 +71,17 @@ class Payload {
   [[nodiscard]] std::span<const std::byte> of(std::uint64_t write) const {
     return memory_.bytes().subspan(write % kPositions * kStep, size_);
   }
+  // Whether `bytes` are those of Write `write` from `offset` on.
+  [[nodiscard]] bool matches(std::uint64_t write, std::uint64_t offset, std::span<const std::byte> bytes) const;
+  // All that Writes are taken from, to be registered.
+  [[nodiscard]] std::span<std::byte> memory() const { return memory_.bytes(); }
 
  private:
   // A step keeps the alignment of a cache line; the positions are more than a plan can have receives.
   static constexpr std::uint64_t kStep = 64;
   static constexpr std::uint64_t kPositions = 4099;
+  static constexpr std::uint64_t kPeriod = std::uint64_t{8} * 8191;
+  static_assert(kPositions * kStep >= 2 * kPeriod);  // a period from anywhere in the first one is in memory
 
   Payload(Memory memory, std::uint64_t size) : memory_(std::move(memory)), size_(size) {}
   Memory memory_;

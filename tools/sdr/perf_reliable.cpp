@@ -8,6 +8,7 @@
 #include "sdr/driver.hpp"
 #include "sdr/perf_ends.hpp"
 #include "sdr/perf_run.hpp"
+#include "sdr/registered_memory.hpp"
 
 namespace sdr::cli {
 namespace {
@@ -124,6 +125,9 @@ class Receiver {
 }  // namespace
 
 Result<SenderResult> send_reliable(const Path& path, const PerfPlan& plan, const Payload& payload, Session& session) {
+  // Before what sends from it or receives into it, so that it goes after.
+  const auto registered = RegisteredMemory::make(path.device(), payload.memory());
+  if (!registered) return registered.error();
   auto connection = make_connection(path, plan, session);
   if (!connection) return connection.error();
   Driver driver;
@@ -149,6 +153,9 @@ Result<SenderResult> send_reliable(const Path& path, const PerfPlan& plan, const
 
 Result<ReceiverResult> receive_reliable(const Path& path, const PerfPlan& plan, ReceiveBuffers& buffers,
                                         Session& session) {
+  // Before what sends from it or receives into it, so that it goes after.
+  const auto registered = RegisteredMemory::make(path.device(), buffers.memory());
+  if (!registered) return registered.error();
   auto connection = make_connection(path, plan, session);
   if (!connection) return connection.error();
   Driver driver;

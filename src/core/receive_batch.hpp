@@ -1,0 +1,195 @@
+// ReceiveBatch: what one batch of completions amounts to, gathered before it is written to the bitmaps.
+//
+// Model: packets of one word of one slot's packet bitmap become one mask, and one atomic OR. A small set of such masks
+// is open at a time, found by slot and word, so that packets which are out of order by a few words, or of several
+// messages by turns, gather as well as a straight run does; a mask that another word needs the place of is written
+// first. What the slot says (is it open, how long is it) is looked up once for as long as packets of that slot follow
+// one another.
+//
+// Why it may wait: nobody is told of a packet before its bit is written, and the batch is written before the worker
+// leaves it. A slot that is shut meanwhile is not cleaned before the worker has left (sdk/quiescence.hpp).
+//
+// Threads: the worker's own, on its stack. The orders of the atomics are argued in receive_worker.hpp.
+//
+// Freestanding: included by the device program.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstdint>
+
+#include "core/completion.hpp"
+#include "core/message_table.hpp"
+#include "core/publish.hpp"
+
+namespace sdr::core {
+
+class ReceiveBatch {
+ public:
+  struct Counts {
+    std::uint32_t packets = 0;
+    std::uint32_t duplicates = 0;
+    std::uint32_t late = 0;
+    std::uint32_t out_of_range = 0;
+  };
+
+  ReceiveBatch(const MessageTable& table, std::uint32_t mtu)
+      : table_(table), layout_(table.geometry().layout), mtu_(mtu) {
+    names_.fill(kNobody);
+  }
+
+  void take(const Completion& completion) {
+    const Immediate immediate = layout_.decode(completion.immediate);
+    const std::uint32_t use = immediate.slot.value << 8 | completion.generation;
+    if (use != use_ && !enter(use, immediate.slot, completion.generation)) return;
+    const std::uint32_t offset = immediate.offset.value;
+    if (completion.length != 0 && offset >= packets_) {
+      ++counts_.out_of_range;
+      return;
+    }
+    if (fragments_missing_ != 0) gather_user_immediate(immediate);
+    if (completion.length != 0) mark(immediate.slot, offset);
+    if (completion.length < mtu_) note_end(immediate.slot, completion.length == 0 ? offset : offset + 1);
+  }
+
+  // For a caller that sees by itself which packets share a word: after take(packet), the packets that follow of the
+  // same use and word, each full, may be marked by their bits alone, bit `offset % kWordBits`. Returned are the bits for
+  // which that will not do, since they were seen in this batch or lie past the buffer; all of them, when no run can
+  // follow. The caller adds those it marks, and hands them over before its next take() or finish().
+  [[nodiscard]] std::uint64_t open_run(const Immediate& packet) {
+    if (use_ == kNoUse || fragments_missing_ != 0 || names_[place_] != name_of(packet)) return ~std::uint64_t{0};
+    const std::uint32_t left = packets_ - (packet.offset.value & ~(kWordBits - 1));
+    past_buffer_ = left >= kWordBits ? 0 : ~bit_range(0, left);
+    return masks_[place_] | past_buffer_;
+  }
+  // `packets` of them have been marked, all different.
+  void close_run(std::uint64_t bits, std::uint32_t packets) {
+    masks_[place_] = bits & ~past_buffer_;
+    counts_.packets += packets;
+  }
+
+  // Writes what is still gathered. The batch is over.
+  const Counts& finish() {
+    for (std::uint32_t open = open_; open != 0; open &= open - 1)
+      write(static_cast<std::uint32_t>(std::countr_zero(open)));
+    if (end_seen_) write_end();
+    counts_.packets -= counts_.duplicates;  // every packet was counted when it was marked
+    return counts_;
+  }
+
+ private:
+  // Masks open at a time: 2048 packets. More would cost a batch of one packet more to set up than they save.
+  static constexpr std::uint32_t kOpen = 32;
+  static constexpr std::uint64_t kNobody = ~std::uint64_t{0};
+  static constexpr std::uint32_t kNoUse = ~std::uint32_t{0};
+
+  static constexpr std::uint64_t name_of(const Immediate& packet) {
+    return std::uint64_t{packet.slot.value} << 32 | packet.offset.value >> kLogWordBits;
+  }
+
+  // Packets of another use of a slot than the last one follow. False when it is not that use which is posted.
+  bool enter(std::uint32_t use, SlotIndex index, std::uint8_t generation) {
+    use_ = kNoUse;
+    if (index.value >= table_.geometry().slots) {
+      ++counts_.out_of_range;
+      return false;
+    }
+    Slot& slot = table_.slot(index);
+    // seq_cst, because whoever shuts the slot asks next whether a batch is running (sdk/quiescence.hpp): either this
+    // load sees the slot shut, or that look sees this batch.
+    if (slot.state.load(std::memory_order_seq_cst) != (kSlotOpen | generation)) {
+      ++counts_.late;
+      return false;
+    }
+    use_ = use;
+    slot_ = &slot;
+    packets_ = slot.packets;
+    const std::uint32_t all = static_cast<std::uint32_t>((std::uint64_t{1} << layout_.fragments()) - 1);
+    fragments_missing_ = all & ~slot.fragments_seen.load(std::memory_order_relaxed);
+    return true;
+  }
+
+  void gather_user_immediate(const Immediate& immediate) {
+    const std::uint32_t which = immediate.offset.value & (layout_.fragments() - 1);
+    const std::uint32_t bit = std::uint32_t{1} << which;
+    if ((fragments_missing_ & bit) == 0) return;
+    table_.note_fragment(immediate.slot, immediate.user_fragment << (which * layout_.user_bits), bit);
+    fragments_missing_ &= ~bit;
+  }
+
+  void mark(SlotIndex index, std::uint32_t offset) {
+    const std::uint32_t word = offset >> kLogWordBits;
+    const std::uint64_t name = name_of({.slot = index, .offset = PacketOffset(offset)});
+    // Slots by turns are mostly at the same word: neighbours must not meet in one place.
+    const std::uint32_t place = (word + index.value * 5) % kOpen;
+    if (names_[place] != name) {
+      if (names_[place] != kNobody) write(place);
+      names_[place] = name;
+      masks_[place] = 0;
+      open_ |= std::uint32_t{1} << place;
+    }
+    place_ = place;
+    const std::uint64_t bit = std::uint64_t{1} << (offset % kWordBits);
+    ++counts_.packets;
+    counts_.duplicates += (masks_[place] & bit) != 0 ? 1U : 0U;
+    masks_[place] |= bit;
+  }
+
+  void write(std::uint32_t place) {
+    const SlotIndex index(static_cast<std::uint32_t>(names_[place] >> 32));
+    const auto word = static_cast<std::uint32_t>(names_[place]);
+    const std::uint64_t mask = masks_[place];
+    Slot& slot = table_.slot(index);
+    note_arrived(slot);
+    note_touched(slot, word + 1);
+    const std::uint64_t before = table_.packet_bits(index)[word].fetch_or(mask, std::memory_order_seq_cst);
+    if ((before & mask) != 0) counts_.duplicates += static_cast<std::uint32_t>(std::popcount(before & mask));
+    publish(table_, index, word, before, before | mask);
+  }
+
+  // Within a chunk the earliest end says it all; ends of different chunks or slots are applied each by itself.
+  void note_end(SlotIndex index, std::uint32_t end) {
+    const std::uint32_t log = table_.geometry().log_packets_per_chunk;
+    if (end_seen_) {
+      if (end_slot_ != index || (end_ - 1) >> log != (end - 1) >> log)
+        write_end();
+      else if (end_ < end)
+        return;
+    }
+    end_slot_ = index;
+    end_ = end;
+    end_seen_ = true;
+  }
+
+  void write_end() {
+    note_arrived(table_.slot(end_slot_));
+    apply_end(table_, end_slot_, end_);
+  }
+
+  static void note_arrived(Slot& slot) {
+    if (!slot.arrived.load(std::memory_order_relaxed)) slot.arrived.store(true, std::memory_order_relaxed);
+  }
+
+  const MessageTable& table_;
+  const ImmediateLayout layout_;
+  const std::uint32_t mtu_;
+  // The slot use whose packets are coming in, and what is known of it.
+  std::uint32_t use_ = kNoUse;
+  std::uint32_t packets_ = 0;
+  std::uint32_t fragments_missing_ = 0;
+  Slot* slot_ = nullptr;
+  // The open masks: slot << 32 | word.
+  std::uint32_t open_ = 0;
+  std::uint32_t place_ = 0;            // of the packet marked last
+  std::uint64_t past_buffer_ = 0;      // of the run that is open
+  std::array<std::uint64_t, kOpen> names_;
+  std::array<std::uint64_t, kOpen> masks_;
+  // The end of a message, not yet applied.
+  bool end_seen_ = false;
+  SlotIndex end_slot_;
+  std::uint32_t end_ = 0;  // packets of the message
+  Counts counts_;
+};
+
+}  // namespace sdr::core
