@@ -22,6 +22,7 @@
 #include "transport/udp.hpp"
 #include "transport/udp_address.hpp"
 #include "transport/udp_socket.hpp"
+#include "transport/verbs.hpp"
 
 namespace sdr::cli {
 namespace {
@@ -57,6 +58,24 @@ std::vector<InterfaceAddress> interface_addresses() {
                      .payload = payload ? *payload : std::uint16_t{0}});
   }
   return found;
+}
+
+Json rdma_devices() {
+  Json devices = Json::array();
+  for (const transport::VerbsFacts& facts : transport::list_verbs_devices()) {
+    Json gids = Json::array();
+    for (const transport::VerbsGid& gid : facts.gids) {
+      gids.push_back(
+          {{"index", gid.index}, {"address", gid.to_string()}, {"roce_version", static_cast<int>(gid.version)}});
+    }
+    devices.push_back({{"device", "verbs:" + facts.device},
+                       {"state", facts.state},
+                       {"payload_auto", facts.payload},
+                       {"late_packet_keys", transport::to_string(facts.keys)},
+                       {"gids", gids},
+                       {"trouble", facts.trouble.empty() ? Json(nullptr) : Json(facts.trouble)}});
+  }
+  return devices;
 }
 
 bool kernel_has(int option) {
@@ -134,8 +153,9 @@ Result<Json> collect() {
                           {"device", fmt::format("udp:{}", i.address)}});
   }
   return Json{{"version", SDR_VERSION},
-              {"transports", Json::array({"udp"})},
+              {"transports", transport::have_verbs() ? Json::array({"udp", "verbs"}) : Json::array({"udp"})},
               {"interfaces", interfaces},
+              {"rdma_devices", rdma_devices()},
               {"cpu", {{"usable_cores", runtime::usable_cores()}, {"features", cpu_features()}}},
               {"kernel",
                {{"udp_segment", kernel_has(UDP_SEGMENT)},
@@ -154,6 +174,27 @@ std::string bytes_or_unknown(const Json& value) {
   return value.is_null() ? "unknown" : to_string(Bytes{value.get<std::uint64_t>()});
 }
 
+void print_rdma_devices(Table& table, const Json& info) {
+  for (const Json& i : info["rdma_devices"]) {
+    if (!i["trouble"].is_null()) {
+      table.row("RDMA device",
+                fmt::format("{:<24} {}", i["device"].get<std::string>(), i["trouble"].get<std::string>()));
+      continue;
+    }
+    std::string gids;
+    for (const Json& gid : i["gids"]) {
+      gids += fmt::format(", GID {} {} (RoCE v{})", gid["index"].get<unsigned>(), gid["address"].get<std::string>(),
+                          gid["roce_version"].get<int>());
+    }
+    table.row("RDMA device",
+              fmt::format("{:<24} {}, payload of a packet {} B, a memory {} for each receive{}",
+                          i["device"].get<std::string>(), i["state"].get<std::string>(),
+                          i["payload_auto"].get<std::uint64_t>(), i["late_packet_keys"].get<std::string>(), gids));
+  }
+  if (!info["rdma_devices"].empty()) return;
+  table.row("RDMA devices", transport::have_verbs() ? "none on this machine" : "not in this build (libibverbs)");
+}
+
 void print(const Json& info) {
   Table table;
   table.row("version", info["version"].get<std::string>());
@@ -162,6 +203,7 @@ void print(const Json& info) {
                                     i["interface"].get<std::string>(), i["mtu"].get<std::uint64_t>(),
                                     i["payload_auto"].get<std::uint64_t>()));
   }
+  print_rdma_devices(table, info);
   std::string features;
   for (const auto& [name, has] : info["cpu"]["features"].items()) features += fmt::format(", {} {}", name, yes_no(has));
   table.row("CPU", fmt::format("{} usable cores{}", info["cpu"]["usable_cores"].get<unsigned>(), features));

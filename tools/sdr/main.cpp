@@ -51,12 +51,14 @@ int run(int argc, char** argv) {
   Run chosen;
   add_perf(app, chosen);
   add_probe(app, chosen);
+  add_emulate(app, chosen);
   add_sim(app, chosen);
   add_send(app, chosen);
   add_recv(app, chosen);
   add_plan(app, chosen);
   add_sweep(app, chosen);
   add_figures(app, chosen);
+  add_bench(app, chosen);
   add_info(app, chosen);
   try {
     app.parse(argc, argv);

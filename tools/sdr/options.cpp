@@ -117,14 +117,24 @@ CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
 }
 
 void add_device_options(CLI::App& app, PathOptions& options) {
-  app.add_option("--transport", options.transport, "How packets travel: udp")
+  app.add_option("--transport", options.transport, "How packets travel: udp, or verbs (RDMA)")
       ->check(check_with([](const std::string& t) -> Result<void> {
-        if (t == "udp") return {};
-        return Error{ErrorCode::InvalidArgument, fmt::format("unknown transport \"{}\"; there is udp", t)};
+        if (t == "udp" || t == "verbs") return {};
+        return Error{ErrorCode::InvalidArgument, fmt::format("unknown transport \"{}\"; there are udp and verbs", t)};
       }))
       ->type_name("NAME");
-  app.add_option("--device", options.device, "Address or interface for the data (default: what reaches the peer)")
-      ->type_name("ADDR|IFACE");
+  app.add_option(
+         "--device", options.device,
+         "Address or interface for the data (default: what reaches the peer), or the RDMA device, such as mlx5_0")
+      ->type_name("ADDR|IFACE|DEV");
+  app.add_option("--gid", options.gid, "Address of the RDMA device: auto, or an index in its GID table")
+      ->check(check_with([](const std::string& t) -> Result<void> {
+        std::uint32_t index = 0;
+        if (t == "auto" || (parse_whole(t, index) && index <= 255)) return {};
+        return Error{ErrorCode::InvalidArgument,
+                     fmt::format("GID \"{}\" is neither auto nor an index from 0 to 255", t)};
+      }))
+      ->type_name("auto|INDEX");
 }
 
 void add_scheme_options(CLI::App& app, PathOptions& options, bool with_scheme_none) {

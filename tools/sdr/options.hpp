@@ -24,7 +24,8 @@ namespace sdr::cli {
 // How bytes are to get there.
 struct PathOptions {
   std::string transport = "udp";
-  std::string device;  // address or interface; empty: the one that the session's TCP connection took
+  std::string device;  // address, interface or RDMA device; empty: the address that the session's TCP connection took
+  std::string gid;     // of an RDMA device: "auto", or an index in its table
   std::string link;
   std::string rate;            // empty: see path.hpp
   std::string mtu = "auto";    // payload bytes of a packet
@@ -46,7 +47,7 @@ void add_path_options(CLI::App& app, PathOptions& options, bool with_scheme_none
 void add_scheme_options(CLI::App& app, PathOptions& options, bool with_scheme_none);
 void add_chunk_option(CLI::App& app, PathOptions& options);
 void add_mtu_option(CLI::App& app, PathOptions& options, const std::string& what_auto_is);
-// --transport and --device, all there is for the side that follows.
+// --transport, --device and --gid, all there is for the side that follows.
 void add_device_options(CLI::App& app, PathOptions& options);
 
 // Checks for CLI::Option::check(). They add nothing to the help; type_name() says what an option takes.

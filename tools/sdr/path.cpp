@@ -22,9 +22,16 @@ Error refused(std::string message) {
   return {ErrorCode::Protocol, std::move(message)};
 }
 
-std::string device_name(const PathOptions& options, const Session& session) {
-  if (options.device.starts_with(options.transport)) return options.device;
-  return options.transport + ":" + (options.device.empty() ? session.local().host() : options.device);
+Result<std::string> device_name(const PathOptions& options, const Session& session) {
+  const bool verbs = options.transport == "verbs";
+  if (verbs && options.device.empty()) {
+    return invalid("--transport verbs needs --device and an RDMA device, such as --device mlx5_0; sdr info lists them");
+  }
+  if (!verbs && !options.gid.empty()) return invalid("--gid is of an RDMA device: it goes with --transport verbs");
+  const std::string gid = options.gid.empty() ? "" : ",gid=" + options.gid;
+  if (options.device.starts_with(options.transport + ":")) return options.device + gid;
+  if (!verbs && options.device.starts_with(options.transport)) return options.device;
+  return options.transport + ":" + (options.device.empty() ? session.local().host() : options.device) + gid;
 }
 
 }  // namespace
@@ -189,8 +196,9 @@ QueuePairOptions Path::queue_pair_options() const {
 }
 
 Result<void> Path::open(const PathOptions& where, const Session& session, std::uint16_t base_port, bool far_end) {
-  auto device =
-      open_device(device_name(where, session), {.link = link_, .link_far_end = far_end, .base_port = base_port});
+  const Result<std::string> name = device_name(where, session);
+  if (!name) return name.error();
+  auto device = open_device(*name, {.link = link_, .link_far_end = far_end, .base_port = base_port});
   if (!device) return device.error();
   device_ = std::move(device).value();
   return {};

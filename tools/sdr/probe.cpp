@@ -61,6 +61,9 @@ Error invalid(std::string message) {
 }
 
 Result<SocketAddress> data_address(const ProbeOptions& options, const Session& session) {
+  if (options.path.transport != "udp")
+    return Error{ErrorCode::InvalidArgument,
+                 "sdr probe sends UDP packets; it has no transport " + options.path.transport};
   if (options.path.device.empty()) return session.local().with_port(0);
   return transport::local_address(options.path.device);
 }

@@ -15,7 +15,9 @@ using Run = std::function<int()>;
 
 void add_perf(CLI::App& app, Run& run);
 void add_probe(CLI::App& app, Run& run);
+void add_emulate(CLI::App& app, Run& run);
 void add_sim(CLI::App& app, Run& run);
+void add_bench(CLI::App& app, Run& run);
 void add_info(CLI::App& app, Run& run);
 void add_figures(CLI::App& app, Run& run);
 void add_plan(CLI::App& app, Run& run);
