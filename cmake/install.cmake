@@ -21,5 +21,10 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/sdrConfig.cmake ${CMAKE_CURRENT_BINARY
 # Paths relative to the file itself, so that an installed tree may be moved.
 file(RELATIVE_PATH SDR_PREFIX_FROM_PC /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 string(REGEX REPLACE "/$" "" SDR_PREFIX_FROM_PC "${SDR_PREFIX_FROM_PC}")
+# Not by its own .pc, which for static linking names every provider of it.
+set(SDR_PC_VERBS)
+if(SDR_HAVE_VERBS)
+  set(SDR_PC_VERBS "-libverbs ")
+endif()
 configure_file(cmake/sdr.pc.in sdr.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/sdr.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -3,7 +3,7 @@
 //   "udp"               UDP over loopback and whatever the peer's address routes to
 //   "udp:192.0.2.7"     UDP bound to a local address (IPv4 or IPv6)
 //   "udp:eth0"          UDP bound to the address of an interface
-//
+//   "verbs:mlx5_0"      RDMA; "mlx5_0" alone will do, options go behind: "mlx5_0,gid=3" (docs/verbs.md)
 // A device may be used by several threads; it lives as long as the last QueuePair made from it.
 #pragma once
 

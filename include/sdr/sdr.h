@@ -96,8 +96,8 @@ struct sdr_recv_handle;
 const char* sdr_last_error(void);
 
 /* --- devices ---
- * dev_name: "udp" (also NULL and ""), "udp:192.0.2.7", "udp:2001:db8::7", "udp:eth0". An unknown name is an error that
- * lists the known ones. */
+ * dev_name: "udp" (also NULL and ""), "udp:192.0.2.7", "udp:2001:db8::7", "udp:eth0"; RDMA: "mlx5_0", "mlx5_0,gid=3".
+ * An unknown name is an error that lists the known ones. */
 struct sdr_context* sdr_context_create(const char* dev_name, struct sdr_dev_attr* attr);
 /* SDR_ERROR, and nothing done, while it has QPs or memory regions. */
 int sdr_context_destroy(struct sdr_context* context);

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <chrono>
@@ -100,11 +101,20 @@ class Memory {
   std::uint32_t lkey_ = 0;
 };
 
+// The devices of the two ends: SDR_TEST_DEVICES, "rxa,rxb", or UDP over loopback.
+inline std::string test_device(std::size_t which) {
+  const char* given = std::getenv("SDR_TEST_DEVICES");
+  if (given == nullptr) return "udp:127.0.0.1";
+  const std::string names = given;
+  const std::size_t comma = std::min(names.find(','), names.size() - 1);
+  return which == 0 ? names.substr(0, comma) : names.substr(comma + 1);
+}
+
 // One end: a context and a QP.
 struct End {
-  End(const sdr_qp_attr& given, std::uint32_t channels) {
+  End(const sdr_qp_attr& given, std::uint32_t channels, const std::string& name = test_device(0)) {
     sdr_dev_attr device = {.num_channels = channels, .log_max_qps = 2};
-    context = sdr_context_create("udp:127.0.0.1", &device);
+    context = sdr_context_create(name.c_str(), &device);
     EXPECT_NE(context, nullptr) << sdr_last_error();
     sdr_qp_attr attributes = given;
     qp = sdr_qp_create(context, &attributes);
@@ -137,7 +147,7 @@ struct End {
 
 struct Loopback {
   explicit Loopback(const sdr_qp_attr& attributes = usual_attributes(), std::uint32_t channels = 2)
-      : a(attributes, channels), b(attributes, channels) {
+      : a(attributes, channels, test_device(0)), b(attributes, channels, test_device(1)) {
     std::vector<std::uint8_t> of_a = a.info();
     std::vector<std::uint8_t> of_b = b.info();
     EXPECT_EQ(sdr_qp_connect(a.qp, of_b.data()), SDR_SUCCESS) << sdr_last_error();

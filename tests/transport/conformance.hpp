@@ -16,6 +16,7 @@
 #include <memory>
 #include <ostream>
 #include <random>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,6 +49,8 @@ class Network {
   // Lets a little time pass: virtual networks go to the next event (false: there is none), real ones wait until a
   // descriptor is readable, about a millisecond at most. The suite calls it between polls.
   virtual bool step() = 0;
+  // b() is about to expose this memory: for transports that treat memory registered with device() in another way.
+  virtual void exposing(std::span<std::byte> /*buffer*/) {}
   virtual void hold() {}
   virtual void release() {}
 };

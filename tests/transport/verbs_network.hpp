@@ -1,0 +1,139 @@
+// VerbsNetwork: two endpoints over two RDMA devices of this machine that reach each other, for the conformance suite
+// and for the tests of verbs alone. Which devices: the environment's SDR_TEST_VERBS, "rxa,rxb"; without it there are
+// none, and nothing of verbs runs.
+//
+// SDR_TEST_VERBS_HOLD and SDR_TEST_VERBS_RELEASE are shell commands that keep back what the first device sends, and let
+// it go (netem); SDR_TEST_VERBS_DOWN and SDR_TEST_VERBS_UP take its interface down and up. ./dev rdma-test sets all of
+// them in its machine.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "conformance.hpp"
+#include "transport/verbs.hpp"
+
+namespace sdr::transport::conformance {
+
+inline std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+inline constexpr const char* kNoVerbs = "no RDMA devices to test: set SDR_TEST_VERBS=A,B, or run ./dev rdma-test";
+
+struct VerbsPairNames {
+  std::string a;
+  std::string b;
+};
+
+inline std::optional<VerbsPairNames> verbs_pair() {
+  const std::string text = environment("SDR_TEST_VERBS");
+  const std::size_t comma = text.find(',');
+  if (comma == std::string::npos) return std::nullopt;
+  return VerbsPairNames{text.substr(0, comma), text.substr(comma + 1)};
+}
+
+// Runs one of the commands above; false when there is none, or it fails.
+inline bool run_command(const char* name) {
+  const std::string command = environment(name);
+  return !command.empty() && std::system(command.c_str()) == 0;
+}
+
+class VerbsNetwork final : public Network {
+ public:
+  // Null, with a test failure added, when the pair cannot be made.
+  static std::unique_ptr<VerbsNetwork> make(const EndpointOptions& a, const EndpointOptions& b, VerbsKeys keys) {
+    const auto names = verbs_pair();
+    if (!names) {
+      ADD_FAILURE() << kNoVerbs;
+      return nullptr;
+    }
+    auto device_a = open_verbs({.device = names->a, .keys = keys});
+    auto device_b = open_verbs({.device = names->b, .keys = keys});
+    if (!device_a || !device_b) {
+      ADD_FAILURE() << (device_a ? device_b : device_a).error().message;
+      return nullptr;
+    }
+    std::unique_ptr<VerbsNetwork> network(new VerbsNetwork);
+    network->registers_ = keys == VerbsKeys::Window;
+    network->device_a_ = std::move(device_a).value();
+    network->device_b_ = std::move(device_b).value();
+    return network->start(a, b) ? std::move(network) : nullptr;
+  }
+
+  // Makes the endpoints, anew if there are some, and connects them.
+  bool start(const EndpointOptions& a, const EndpointOptions& b) {
+    a_.reset();
+    b_.reset();
+    watched_.clear();
+    auto end_a = device_a_->create_endpoint(a);
+    auto end_b = device_b_->create_endpoint(b);
+    if (!end_a || !end_b) {
+      ADD_FAILURE() << (end_a ? end_b : end_a).error().message;
+      return false;
+    }
+    a_ = std::move(end_a).value();
+    b_ = std::move(end_b).value();
+    for (const auto& connected : {a_->connect(b_->info()), b_->connect(a_->info())}) {
+      if (connected) continue;
+      ADD_FAILURE() << connected.error().message;
+      return false;
+    }
+    for (std::uint8_t c = 0; c < b.channels; ++c) watch(b_->channel_fd(core::ChannelIndex(c)));
+    watch(a_->control_fd());
+    watch(b_->control_fd());
+    return true;
+  }
+
+  Device& device() override { return *device_b_; }
+  Device& device_a() { return *device_a_; }
+  Endpoint& a() override { return *a_; }
+  Endpoint& b() override { return *b_; }
+  [[nodiscard]] TimePoint now() const override {
+    return TimePoint(std::chrono::steady_clock::now().time_since_epoch());
+  }
+  bool step() override {
+    ::poll(watched_.data(), watched_.size(), 1);
+    return true;
+  }
+  void hold() override { EXPECT_TRUE(run_command("SDR_TEST_VERBS_HOLD")); }
+  void release() override { EXPECT_TRUE(run_command("SDR_TEST_VERBS_RELEASE")); }
+
+  // A window is bound within registered memory only. What was registered there before is of a test's earlier vector.
+  void exposing(std::span<std::byte> buffer) override {
+    if (!registers_ || buffer.empty()) return;
+    std::erase_if(registered_, [&](const auto& earlier) {
+      const std::span<std::byte> bytes = earlier.first;
+      const bool overlaps = bytes.data() < buffer.data() + buffer.size() && buffer.data() < bytes.data() + bytes.size();
+      if (overlaps) device_b_->deregister_memory(earlier.second);
+      return overlaps;
+    });
+    const auto key = device_b_->register_memory(buffer);
+    ASSERT_TRUE(key.ok()) << key.error().message;
+    registered_.emplace_back(buffer, *key);
+  }
+
+  void close_b() { b_.reset(); }
+
+ private:
+  VerbsNetwork() = default;
+  void watch(int fd) { watched_.push_back({.fd = fd, .events = POLLIN, .revents = 0}); }
+
+  bool registers_ = false;
+  std::unique_ptr<Device> device_a_, device_b_;
+  std::vector<std::pair<std::span<std::byte>, MemoryKey>> registered_;
+  std::unique_ptr<Endpoint> a_, b_;
+  std::vector<pollfd> watched_;
+};
+
+}  // namespace sdr::transport::conformance
