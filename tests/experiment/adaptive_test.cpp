@@ -79,6 +79,22 @@ TEST(Adaptive, AtFivePercent_StaysNearTheFloor) {
   }
 }
 
+// Writes of one, two and four round trips: most of their repairs go out within the last one.
+TEST(Adaptive, OfWritesLongerThanTheRtt_LosesNoTimeToItsRepairsEither) {
+  for (const Cell& cell : {Cell{128_MiB, 8}, Cell{256_MiB, 4}, Cell{512_MiB, 2}}) {
+    SCOPED_TRACE(to_string(cell.size));
+    const Slowdown percent = slowdown(knowing("rtt=2.5ms,rate=400Gbit,loss=1e-2", cell.size), cell.runs);
+    EXPECT_LE(percent.mean, 1.03);
+    EXPECT_LE(percent.worst, 1.05);
+    const WriteTrial what = knowing("rtt=2.5ms,rate=400Gbit,loss=5e-2", cell.size);
+    const double lossless = lossless_ms(what);
+    const double floor = ((lossless - 2.5) / 0.95 + 2.5) / lossless;
+    const Slowdown five = slowdown(what, cell.runs);
+    EXPECT_LE(five.mean, 1.06 * floor);
+    EXPECT_LE(five.worst, 1.10 * floor);
+  }
+}
+
 // Near and far, slow and fast, the tail of the message and its head.
 TEST(Adaptive, LosesToNeitherSelectiveRepeatNorErasureCoding) {
   for (const char* path : {"rtt=0.5ms,rate=10Gbit", "rtt=0.5ms,rate=400Gbit", "rtt=25ms,rate=10Gbit",
