@@ -196,6 +196,9 @@ void Outgoing::cover_repairs(const Timing& timing) {
     return write == nullptr || (write->cut && !data_left(transfer.write));
   };
   if (std::none_of(transfers_.begin(), transfers_.end(), exposed)) return;
+  // Together: those that go now are exposed, too.
+  const auto repairs_left = [](const Transfer& transfer) { return transfer.sender && transfer.sender->repairs_left(); };
+  if (std::any_of(transfers_.begin(), transfers_.end(), repairs_left)) return;
   tail_.assume(link_.estimate(), queue_pair_.rate(), timing);
   std::size_t all = 0;
   for (const Transfer& transfer : transfers_)

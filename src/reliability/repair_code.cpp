@@ -138,7 +138,8 @@ Result<RepairProgress::Block*> RepairProgress::open(const RepairBlock& block, co
 }
 
 Result<void> RepairProgress::add(const RepairBlock& block, std::uint32_t group, std::vector<std::uint32_t> chunks,
-                                 const coding::ErasureCode& code, const ArrivalTracker& held) {
+                                 const coding::ErasureCode& code, const ArrivalTracker& held,
+                                 const OnChunk& on_restored) {
   Block* known = find(block);
   const bool twice = std::any_of(chunks.begin(), chunks.end(), [&](std::uint32_t chunk) {
     const auto at = places_.find(chunk);
@@ -160,37 +161,35 @@ Result<void> RepairProgress::add(const RepairBlock& block, std::uint32_t group, 
     places_[named.chunks[shard]] = {known, group, shard};
     if (held.has(named.chunks[shard])) named.data.set(shard);
   }
-  recheck(named);
+  recheck(named, on_restored);
   return {};
 }
 
-void RepairProgress::data_arrived(std::uint32_t chunk) {
+void RepairProgress::data_arrived(std::uint32_t chunk, const OnChunk& on_restored) {
   const auto at = places_.find(chunk);
   if (at == places_.end()) return;
   Group& group = at->second.block->groups[at->second.group];
   group.data.set(at->second.shard);
-  if (group.decodable)
-    --restorable_;
-  else
-    recheck(group);
+  recheck(group, on_restored);
 }
 
-void RepairProgress::poll(ChunkBitmap parity) {
+void RepairProgress::poll(ChunkBitmap parity, const OnChunk& on_restored) {
   for (const auto& block : blocks_) {
     const std::size_t word = block->shape.parity_first / RepairBlock::kAlignment;
     if (word >= parity.size()) continue;
     block->parity.poll(parity.subspan(word), [&](std::uint32_t q) {
       Group& group = block->groups[q % block->shape.groups];
       group.parity.set(q / block->shape.groups);
-      recheck(group);
+      recheck(group, on_restored);
     });
   }
 }
 
-void RepairProgress::recheck(Group& group) {
+void RepairProgress::recheck(Group& group, const OnChunk& on_restored) {
   if (group.decodable || group.chunks.empty() || group.parity.count() < group.missing()) return;
   group.decodable = true;
-  restorable_ += group.missing();
+  for (std::size_t shard = 0; shard < group.chunks.size(); ++shard)
+    if (!group.data.test(shard)) on_restored(group.chunks[shard]);
 }
 
 bool RepairProgress::restores(std::uint32_t chunk) const {

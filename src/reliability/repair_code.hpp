@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -34,7 +35,7 @@ namespace sdr::reliability {
 
 class RepairEncoder {
  public:
-  // Deals `chunks`, which are not of the coded tail, out to the block's groups, and starts encoding. `code` is of the
+  // Deals `chunks` out to the block's groups, and starts encoding. `code` is of the
   // block's k and m. `map` and `data` are the transfer's; `data` must stay until work().idle().
   RepairEncoder(const RepairBlock& block, const coding::ErasureCode& code, std::span<const std::uint32_t> chunks,
                 const ShardMap& map, std::span<const std::byte> data, Executor& executor);
@@ -138,21 +139,24 @@ class RepairBlocks {
 // The receiver's: which missing chunks the blocks restore.
 class RepairProgress {
  public:
+  using OnChunk = std::function<void(std::uint32_t chunk)>;
+
   [[nodiscard]] bool empty() const { return blocks_.empty(); }
   // What a control message says of one group, again or for the first time; `code` is of the block's k and m, `held`
   // says of a chunk whether it is here. Protocol when it contradicts what was said before.
+  // As below, calls on_restored(chunk).
   Result<void> add(const RepairBlock& block, std::uint32_t group, std::vector<std::uint32_t> chunks,
-                   const coding::ErasureCode& code, const ArrivalTracker& held);
+                   const coding::ErasureCode& code, const ArrivalTracker& held, const OnChunk& on_restored);
   // Whether this group has been named before; its code is then not needed.
   [[nodiscard]] bool knows(const RepairBlock& block, std::uint32_t group) const;
-  void data_arrived(std::uint32_t chunk);
-  // Looks at the bitmap of the parity message.
-  void poll(ChunkBitmap parity);
+  // A chunk, for the first time.
+  void data_arrived(std::uint32_t chunk, const OnChunk& on_restored);
+  // Looks at the bitmap of the parity message. Calls on_restored(chunk) for every missing chunk that its group restores
+  // from now on.
+  void poll(ChunkBitmap parity, const OnChunk& on_restored);
 
   // A missing chunk that its group restores.
   [[nodiscard]] bool restores(std::uint32_t chunk) const;
-  // How many missing chunks all groups restore.
-  [[nodiscard]] std::uint32_t restorable() const { return restorable_; }
   // Restores them; as decode_missing() of transfer_coding.hpp.
   std::uint32_t decode(const ShardMap& map, std::span<std::byte> data, std::span<const std::byte> parity) const;
 
@@ -181,11 +185,10 @@ class RepairProgress {
   [[nodiscard]] Block* find(const RepairBlock& block) const;
   // A new one. Protocol when it overlaps another.
   Result<Block*> open(const RepairBlock& block, const coding::ErasureCode& code);
-  void recheck(Group& group);
+  static void recheck(Group& group, const OnChunk& on_restored);
 
   std::vector<std::unique_ptr<Block>> blocks_;  // by parity_first
   std::unordered_map<std::uint32_t, Place> places_;
-  std::uint32_t restorable_ = 0;
 };
 
 }  // namespace sdr::reliability

@@ -35,24 +35,30 @@ void TransferReceiver::offered(std::uint64_t length, std::uint64_t behind, const
 
 Result<void> TransferReceiver::named(const RepairBlock& block, const RepairGroup& group,
                                      const coding::ErasureCode& code) {
-  if (group.chunks.back() >= map_.layout.first)
-    return Error{ErrorCode::Protocol,
-                 fmt::format("the peer's repair group has chunk {} of transfer {}, whose tail begins at {}",
-                             group.chunks.back(), transfer_, map_.layout.first)};
-  return repairs_.add(block, group.group, group.chunks, code, tracker_);
+  if (group.chunks.back() >= tracker_.chunks())
+    return Error{ErrorCode::Protocol, fmt::format("the peer's repair group has chunk {} of transfer {}, which has {}",
+                                                  group.chunks.back(), transfer_, tracker_.chunks())};
+  return repairs_.add(block, group.group, group.chunks, code, tracker_, [this](std::uint32_t chunk) { hold(chunk); });
+}
+
+void TransferReceiver::hold(std::uint32_t chunk) {
+  if (chunk >= map_.layout.first)
+    progress_.data_arrived(chunk);
+  else
+    ++head_held_;
 }
 
 void TransferReceiver::look(ChunkBitmap data, ChunkBitmap parity, TimePoint now, const ReceiverTiming& timing) {
+  const auto restored = [this](std::uint32_t chunk) { hold(chunk); };
   const bool repairs_named = !repairs_.empty();
   const bool data_came = tracker_.poll(data, [&](std::uint32_t chunk) {
-    if (chunk >= map_.layout.first) {
-      progress_.data_arrived(chunk);
-    } else {
-      ++head_arrived_;
-      if (repairs_named) repairs_.data_arrived(chunk);
+    if (repairs_named) {
+      if (repairs_.restores(chunk)) return;  // held already
+      repairs_.data_arrived(chunk, restored);
     }
+    hold(chunk);
   });
-  if (repairs_named) repairs_.poll(parity);
+  if (repairs_named) repairs_.poll(parity, restored);
   if (coded()) {
     const bool parity_came = parity_tracker_.poll(parity, [this](std::uint32_t q) { progress_.parity_arrived(q); });
     if (data_came || parity_came) postpone_fallback(now, timing);

@@ -89,11 +89,10 @@ class TransferReceiver {
   // Books what is missing of the chunks from named_ to `end`; whether there is anything.
   bool count_losses(std::uint32_t end);
   [[nodiscard]] bool coded() const { return code_.has_value(); }
-  // The chunks in front of the tail are here, or will be restored.
-  [[nodiscard]] bool has_head() const {
-    const CodingLayout& layout = map_.layout;
-    return tracker_.cumulative() >= layout.first || layout.first - head_arrived_ == repairs_.restorable();
-  }
+  // The chunks in front of the tail are here, or their groups restore them.
+  [[nodiscard]] bool has_head() const { return head_held_ == map_.layout.first; }
+  // A chunk that is here, or that its group restores: for the first time.
+  void hold(std::uint32_t chunk);
   // Calls on_chunk(chunk), in order within a submessage, for what of the tail must be sent again. Before everything has
   // been sent once, the parity to come counts as here.
   template <typename OnChunk>
@@ -119,7 +118,7 @@ class TransferReceiver {
   ShardMap map_;
   SubmessageProgress progress_;
   RepairProgress repairs_;
-  std::uint32_t head_arrived_ = 0;  // chunks in front of the tail
+  std::uint32_t head_held_ = 0;  // chunks in front of the tail
 
   // Gaps below settled_ are older than the tolerance; sampled_ becomes settled_ when its time has come.
   std::uint32_t settled_ = 0;

@@ -118,7 +118,7 @@ std::vector<std::uint32_t> TransferSender::exposed_repairs() const {
   std::vector<std::uint32_t> chunks;
   for (const Cover& cover : exposed_)
     for (std::uint32_t chunk = cover.chunks.first; chunk < cover.chunks.first + cover.chunks.count; ++chunk)
-      if (can_be_grouped(chunk)) chunks.push_back(chunk);
+      if (!blocks_.contains(chunk)) chunks.push_back(chunk);
   // One that was found lost meanwhile has gone twice.
   std::sort(chunks.begin(), chunks.end());
   chunks.erase(std::unique(chunks.begin(), chunks.end()), chunks.end());

@@ -94,6 +94,7 @@ class TransferSender {
   // Repairs that are to be covered and are not yet: whether there are any, and those that a code can be made over. Ones
   // that are known to have arrived are among them: without them, those left would be the lost ones.
   [[nodiscard]] bool exposed() const { return !exposed_.empty(); }
+  [[nodiscard]] bool repairs_left() const { return !repairs_.empty(); }
   [[nodiscard]] std::vector<std::uint32_t> exposed_repairs() const;
   // Covers all of them by copies; or these by parity behind that of the tail, in groups that are named so many times,
   // and the others by copies.
@@ -154,9 +155,6 @@ class TransferSender {
   // Those chunks, or the first of them alone when only packets of it are wanted.
   [[nodiscard]] Extent again(Kind kind, std::uint32_t first, std::uint32_t count) const;
   void sent_again(const Extent& extent, TimePoint leaves, const Covering& covering);
-  [[nodiscard]] bool can_be_grouped(std::uint32_t chunk) const {
-    return !plan_.layout.covers(chunk) && !blocks_.contains(chunk);
-  }
 
   TransferPlan plan_;
   SchemeRules rules_;
