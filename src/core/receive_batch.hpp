@@ -41,7 +41,7 @@ class ReceiveBatch {
 
   void take(const Completion& completion) {
     const Immediate immediate = layout_.decode(completion.immediate);
-    const std::uint32_t use = immediate.slot.value << 8 | completion.generation;
+    const std::uint32_t use = use_of(immediate, completion.generation);
     if (use != use_ && !enter(use, immediate.slot, completion.generation)) return;
     const std::uint32_t offset = immediate.offset.value;
     if (completion.length != 0 && offset >= packets_) {
@@ -54,18 +54,26 @@ class ReceiveBatch {
   }
 
   // For a caller that sees by itself which packets share a word: after take(packet), the packets that follow of the
-  // same use and word, each full, may be marked by their bits alone, bit `offset % kWordBits`. Returned are the bits for
-  // which that will not do, since they were seen in this batch or lie past the buffer; all of them, when no run can
-  // follow. The caller adds those it marks, and hands them over before its next take() or finish().
-  [[nodiscard]] std::uint64_t open_run(const Immediate& packet) {
-    if (use_ == kNoUse || fragments_missing_ != 0 || names_[place_] != name_of(packet)) return ~std::uint64_t{0};
+  // same use and word, each full, may be marked by their bits alone, bit `offset % kWordBits`. Returned are the bits
+  // for which that will not do, since they were seen in this batch, lie past the buffer, or bring a fragment of the
+  // user immediate that is still missing; all of them, when no run can follow. The caller adds those it marks, and
+  // hands them over before its next take() or finish().
+  [[nodiscard]] std::uint64_t open_run(const Immediate& packet, std::uint8_t generation) {
+    not_for_run_ = 0;
+    if (use_ != use_of(packet, generation) || names_[place_] != name_of(packet)) return ~std::uint64_t{0};
     const std::uint32_t left = packets_ - (packet.offset.value & ~(kWordBits - 1));
-    past_buffer_ = left >= kWordBits ? 0 : ~bit_range(0, left);
-    return masks_[place_] | past_buffer_;
+    if (left < kWordBits) not_for_run_ = ~bit_range(0, left);
+    if (fragments_missing_ != 0) {
+      std::uint64_t missing = fragments_missing_;
+      for (std::uint32_t n = layout_.fragments(); n < kWordBits; n *= 2) missing |= missing << n;
+      not_for_run_ |= missing;
+    }
+    not_for_run_ &= ~masks_[place_];
+    return masks_[place_] | not_for_run_;
   }
   // `packets` of them have been marked, all different.
   void close_run(std::uint64_t bits, std::uint32_t packets) {
-    masks_[place_] = bits & ~past_buffer_;
+    masks_[place_] = bits & ~not_for_run_;
     counts_.packets += packets;
   }
 
@@ -88,9 +96,13 @@ class ReceiveBatch {
     return std::uint64_t{packet.slot.value} << 32 | packet.offset.value >> kLogWordBits;
   }
 
-  // Packets of another use of a slot than the last one follow. False when it is not that use which is posted.
+  static constexpr std::uint32_t use_of(const Immediate& packet, std::uint8_t generation) {
+    return packet.slot.value << 8 | generation;
+  }
+
+  // Packets of another use of a slot than the last one follow. False when it is not that use which is posted; the one
+  // before is then still known.
   bool enter(std::uint32_t use, SlotIndex index, std::uint8_t generation) {
-    use_ = kNoUse;
     if (index.value >= table_.geometry().slots) {
       ++counts_.out_of_range;
       return false;
@@ -181,8 +193,8 @@ class ReceiveBatch {
   Slot* slot_ = nullptr;
   // The open masks: slot << 32 | word.
   std::uint32_t open_ = 0;
-  std::uint32_t place_ = 0;            // of the packet marked last
-  std::uint64_t past_buffer_ = 0;      // of the run that is open
+  std::uint32_t place_ = 0;        // of the packet marked last
+  std::uint64_t not_for_run_ = 0;  // bits that a run may not mark, though they are not marked
   std::array<std::uint64_t, kOpen> names_;
   std::array<std::uint64_t, kOpen> masks_;
   // The end of a message, not yet applied.

@@ -59,6 +59,7 @@ int run(int argc, char** argv) {
   add_sweep(app, chosen);
   add_figures(app, chosen);
   add_bench(app, chosen);
+  add_offload(app, chosen);
   add_info(app, chosen);
   try {
     app.parse(argc, argv);

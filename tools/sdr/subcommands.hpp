@@ -18,6 +18,7 @@ void add_probe(CLI::App& app, Run& run);
 void add_emulate(CLI::App& app, Run& run);
 void add_sim(CLI::App& app, Run& run);
 void add_bench(CLI::App& app, Run& run);
+void add_offload(CLI::App& app, Run& run);
 void add_info(CLI::App& app, Run& run);
 void add_figures(CLI::App& app, Run& run);
 void add_plan(CLI::App& app, Run& run);
