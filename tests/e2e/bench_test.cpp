@@ -66,7 +66,8 @@ TEST(Bench, OfCoding_IsWhatPlansRead) {
   ASSERT_EQ(planned.code, 0) << planned.err;
   const double expected = report["rs_32_8"]["encode_GBps"].get<double>() * 8;
   bool found = false;
-  for (const Json& scheme : Json::parse(planned.out)["schemes"]) {
+  const Json answer = Json::parse(planned.out);
+  for (const Json& scheme : answer["schemes"]) {
     if (scheme["scheme"] != "ec-rs:32:8") continue;
     found = true;
     EXPECT_NEAR(scheme["encode_gbps"].get<double>(), expected, expected * 1e-3);
