@@ -31,10 +31,11 @@ SDR_AVX512 void xor_avx512(const std::byte* const* sources, std::size_t count, s
     __m512i sum[kVectors];
 #pragma GCC unroll 4
     for (std::size_t v = 0; v < kVectors; ++v) sum[v] = _mm512_loadu_si512(sources[0] + at + v * kAvx512Vector);
-    for (std::size_t s = 1; s < count; ++s)
+    for (std::size_t s = 1; s < count; ++s) {
 #pragma GCC unroll 4
       for (std::size_t v = 0; v < kVectors; ++v)
         sum[v] = _mm512_xor_si512(sum[v], _mm512_loadu_si512(sources[s] + at + v * kAvx512Vector));
+    }
 #pragma GCC unroll 4
     for (std::size_t v = 0; v < kVectors; ++v) {
       if constexpr (Streaming) {

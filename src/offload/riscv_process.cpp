@@ -37,8 +37,6 @@ extern "C" const char sdr_riscv_program_begin[];
 extern "C" const char sdr_riscv_program_end[];
 #endif
 
-extern char** environ;
-
 namespace sdr::offload {
 namespace {
 
@@ -158,6 +156,7 @@ Result<pid_t> spawn(const std::string& emulator, const std::string& plugin, cons
         std::to_string(windows.host_bytes()), std::to_string(::getpid())})
     words.push_back(word);
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
 

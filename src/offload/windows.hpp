@@ -23,7 +23,7 @@ namespace sdr::offload {
 
 inline constexpr std::uint32_t kMaxWorkers = 64;
 inline constexpr std::uint32_t kMaxChannels = 64;
-inline constexpr std::size_t kStackBytes = 64 * 1024;
+inline constexpr std::size_t kStackBytes = std::size_t{64} << 10;
 
 struct Shape {
   core::TableGeometry geometry;

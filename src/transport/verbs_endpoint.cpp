@@ -32,9 +32,9 @@ std::string list(std::span<const VerbsGid> gids) {
 
 }  // namespace
 
-Result<std::unique_ptr<Endpoint>> VerbsEndpoint::make(std::shared_ptr<VerbsPort> port,
-                                                      std::shared_ptr<VerbsMemory> memory, const VerbsOptions& verbs,
-                                                      const EndpointOptions& options) {
+Result<std::unique_ptr<Endpoint>> VerbsEndpoint::make(const std::shared_ptr<VerbsPort>& port,
+                                                      const std::shared_ptr<VerbsMemory>& memory,
+                                                      const VerbsOptions& verbs, const EndpointOptions& options) {
   const auto ready = port->ready();
   if (!ready) return ready.error();
   auto gids = port->gids_for(verbs.gid);

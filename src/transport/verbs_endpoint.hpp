@@ -27,8 +27,9 @@ namespace sdr::transport {
 
 class VerbsEndpoint final : public Endpoint {
  public:
-  static Result<std::unique_ptr<Endpoint>> make(std::shared_ptr<VerbsPort> port, std::shared_ptr<VerbsMemory> memory,
-                                                const VerbsOptions& verbs, const EndpointOptions& options);
+  static Result<std::unique_ptr<Endpoint>> make(const std::shared_ptr<VerbsPort>& port,
+                                                const std::shared_ptr<VerbsMemory>& memory, const VerbsOptions& verbs,
+                                                const EndpointOptions& options);
 
   [[nodiscard]] const EndpointFacts& facts() const override { return facts_; }
   [[nodiscard]] EndpointCounters counters() const override;

@@ -73,7 +73,7 @@ void add_each(CLI::App& bench, std::string& each) {
 }
 
 Result<Duration> read_each(const std::string& text) {
-  const Result<Duration> each = parse_duration(text);
+  Result<Duration> each = parse_duration(text);
   if (each && *each > std::chrono::minutes(1))
     return Error{ErrorCode::InvalidArgument, fmt::format("--each {} is more than 1 minute", text)};
   return each;

@@ -19,7 +19,7 @@ constexpr int kTurn = 32;
 
 PathForwarder::PathForwarder(EmulatedEnds& ends, const simulation::PathSpec& spec, Duration late_limit, TimePoint start)
     : ends_(ends),
-      buffer_bytes_((spec.link.mtu + 63U) / 64U * 64U),
+      buffer_bytes_((std::size_t{spec.link.mtu} + 63) / 64 * 64),
       buffers_(buffer_bytes_),
       ways_{Way(spec, Direction::Forward, start), Way(spec, Direction::Backward, start)} {
   for (Way& way : ways_) way.counts.late.limit = late_limit;
