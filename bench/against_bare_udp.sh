@@ -9,7 +9,7 @@ rounds=${2:-5}
 json=${3:-}
 
 # field NAME: its number in the JSON on stdin.
-field() { sed -n "s/.*\"$1\": *\([0-9.]*\).*/\1/p" | head -n 1; }
+field() { sed -n "s/.*\"$1\":[[:space:]]*\([0-9.]\{1,\}\).*/\1/p" | head -n 1; }
 # perf PAYLOAD SIZE ITERATIONS OPTION...: goodput in Gbit/s of 16 Writes in flight.
 perf() {
   "$build/sdr" perf --self --mtu "$1" --size "$2" --iters "$3" --inflight 16 --json "${@:4}" | field goodput_gbps
