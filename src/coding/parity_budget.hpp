@@ -10,6 +10,8 @@
 
 namespace sdr::coding {
 
+// Round trips between the sending of a chunk and the request for its repair, with the default reordering tolerance.
+inline constexpr double kNoticeRtts = 1 + 3.0 / 16;
 // Parity chunks that even the smallest Write may have: one of one chunk is to have its few copies.
 inline constexpr double kLeastParity = 8;
 // Parity that takes no more than this share of an RTT costs nothing that anybody could measure.

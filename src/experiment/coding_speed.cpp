@@ -192,9 +192,9 @@ Result<CodingSpeed> measure_coding_speed(const CodingSpeedOptions& options) {
 }
 
 Result<TailCost> measure_tail_cost(Bandwidth rate, double loss, const TailOptions& options) {
-  constexpr int kSixteenths = 16 + 3;  // of a round trip: until the loss of a chunk is known to the sender
   constexpr std::size_t kMostData = std::size_t{128} << 20;  // beyond the caches; more of it is no different
-  const std::uint64_t exposed = rate.bytes_in(options.rtt * kSixteenths / 16).count;
+  const std::uint64_t exposed =
+      rate.bytes_in(std::chrono::duration_cast<Duration>(options.rtt * coding::kNoticeRtts)).count;
   const auto chunks = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(exposed / options.chunk.count, 1, 1U << 30));
   const auto room = static_cast<std::uint32_t>(coding::parity_room(chunks));
   const coding::ParityPlan plan = coding::plan_parity(chunks, {loss, 1}, options.target, room);

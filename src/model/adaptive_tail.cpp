@@ -15,7 +15,7 @@ constexpr double kMostChunks = std::numeric_limits<std::uint32_t>::max() / 2.0;
 
 AdaptiveTail::AdaptiveTail(const Transfer& transfer, const SchemeSpec& scheme) {
   const double p = transfer.loss().p();
-  const double exposed = std::min(kNoticeRtts * transfer.rtt() / transfer.injection(), kMostChunks);
+  const double exposed = std::min(coding::kNoticeRtts * transfer.rtt() / transfer.injection(), kMostChunks);
   tail = std::min(transfer.chunks(), static_cast<std::uint64_t>(std::ceil(exposed)));
   head = transfer.chunks() - tail;
   if (p <= 0 || tail == 0) return;

@@ -23,9 +23,7 @@
 
 namespace sdr::model {
 
-// Round trips between the sending of a chunk and the request for its repair, and what an end waits beyond the last
-// arrival before it takes what is missing for lost.
-inline constexpr double kNoticeRtts = 1 + 3.0 / 16;
+// Round trips that an end waits beyond the last arrival before it takes what is missing for lost.
 inline constexpr double kSettleRtts = 1.0 / 16;
 
 struct AdaptiveTail {

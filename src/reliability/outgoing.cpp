@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace sdr::reliability {
 namespace {
@@ -183,33 +184,30 @@ TransferSender::Covering Outgoing::covering(const Transfer& transfer, const Timi
   return tail_.covering(shape_, left, shape_.chunks_of(write->data.size()), lost);
 }
 
-bool Outgoing::data_left(std::uint64_t write) const {
-  return std::any_of(transfers_.begin(), transfers_.end(), [write](const Transfer& transfer) {
-    return transfer.sender && transfer.write == write && !transfer.sender->data_handed_out();
-  });
+bool Outgoing::data_left(std::uint64_t write) {
+  const Transfer* const last = latest();  // no other has fresh data
+  return last != nullptr && last->sender && last->write == write && !last->sender->data_handed_out();
 }
 
 void Outgoing::cover_repairs(const Timing& timing) {
-  const auto exposed = [this](const Transfer& transfer) {
-    if (!transfer.sender || !transfer.sender->exposed()) return false;
-    const Write* write = find_write(transfer.write);
-    return write == nullptr || (write->cut && !data_left(transfer.write));
-  };
-  if (std::none_of(transfers_.begin(), transfers_.end(), exposed)) return;
-  // Together: those that go now are exposed, too.
-  const auto repairs_left = [](const Transfer& transfer) { return transfer.sender && transfer.sender->repairs_left(); };
-  if (std::any_of(transfers_.begin(), transfers_.end(), repairs_left)) return;
-  tail_.assume(link_.estimate(), queue_pair_.rate(), timing);
+  std::vector<std::pair<Transfer*, std::vector<std::uint32_t>>> exposed;
   std::size_t all = 0;
-  for (const Transfer& transfer : transfers_)
-    if (exposed(transfer)) all += transfer.sender->exposed_repairs().size();
-  for (Transfer& transfer : transfers_)
-    if (exposed(transfer)) cover_repairs(transfer, all);
+  for (Transfer& transfer : transfers_) {
+    if (!transfer.sender) continue;
+    if (transfer.sender->repairs_left()) return;  // together: those that go now are exposed, too
+    if (!transfer.sender->exposed()) continue;
+    const Write* write = find_write(transfer.write);
+    if (write != nullptr && (!write->cut || data_left(transfer.write))) continue;
+    exposed.emplace_back(&transfer, transfer.sender->exposed_repairs());
+    all += exposed.back().second.size();
+  }
+  if (exposed.empty()) return;
+  tail_.assume(link_.estimate(), queue_pair_.rate(), timing);
+  for (const auto& [transfer, repairs] : exposed) cover_repairs(*transfer, repairs, all);
 }
 
-void Outgoing::cover_repairs(const Transfer& transfer, std::size_t all) {
+void Outgoing::cover_repairs(const Transfer& transfer, const std::vector<std::uint32_t>& repairs, std::size_t all) {
   TransferSender& sender = *transfer.sender;
-  const std::vector<std::uint32_t> repairs = sender.exposed_repairs();
   const auto count = static_cast<std::uint32_t>(repairs.size());
   const std::uint64_t room = sender.chunks();  // never more than the receiver has for so many
   const std::uint64_t first = sender.next_block_first();

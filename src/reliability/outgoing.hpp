@@ -102,8 +102,9 @@ class Outgoing {
   // Covers the repairs that are to be covered once all data of their Write has gone.
   void cover_repairs(const Timing& timing);
   // Those of one transfer, which are among `all` of them.
-  void cover_repairs(const Transfer& transfer, std::size_t all);
-  [[nodiscard]] bool data_left(std::uint64_t write) const;
+  void cover_repairs(const Transfer& transfer, const std::vector<std::uint32_t>& repairs, std::size_t all);
+  // Data of its started transfers that has not been handed out.
+  [[nodiscard]] bool data_left(std::uint64_t write);
   // These packets of a chunk. False when the QueuePair does not take them; all of them are to be sent again then.
   bool send_holes(SendHandle stream, std::uint32_t first_packet, std::span<const std::byte> chunk,
                   std::uint64_t packets, bool ends);

@@ -9,11 +9,8 @@
 namespace sdr::reliability {
 namespace {
 
-// A group that holds the transfer's last chunk has it as its last shard, and that may be short.
 coding::ShardLength lengths_of(const std::vector<std::uint32_t>& chunks, const ShardMap& map) {
-  const std::uint32_t last = map.layout.chunks() - 1;
-  if (chunks.back() != last) return coding::ShardLength(map.chunk_bytes);
-  return {map.chunk_bytes, static_cast<std::size_t>(map.length - std::uint64_t{last} * map.chunk_bytes)};
+  return map.lengths_of(chunks.back() == map.layout.chunks() - 1);
 }
 
 }  // namespace

@@ -32,7 +32,11 @@ struct ShardMap {
     return layout.chunks() == 1 ? static_cast<std::size_t>(length) : chunk_bytes;
   }
   [[nodiscard]] coding::ShardLength lengths(std::uint32_t submessage) const {
-    if (!layout.holds_last_chunk(submessage)) return coding::ShardLength(shard_bytes());
+    return lengths_of(layout.holds_last_chunk(submessage));
+  }
+  // Of shards with the transfer's last chunk, which may be short, as the last of them; or without it.
+  [[nodiscard]] coding::ShardLength lengths_of(bool hold_last_chunk) const {
+    if (!hold_last_chunk) return coding::ShardLength(shard_bytes());
     const std::uint64_t tail = length - std::uint64_t{layout.chunks() - 1} * chunk_bytes;
     return {shard_bytes(), static_cast<std::size_t>(tail)};
   }

@@ -1,8 +1,8 @@
 // Counts of what the packet path must not do: allocations, mutex locks and clock reads of this process so far.
 //
-// The program that includes counts.cpp has its own operator new, pthread_mutex_lock and clock_gettime, which count and
-// pass on; whatever the library, the C++ run time or a shared library calls is seen. Under a sanitizer, which replaces
-// the same functions, only allocations are counted.
+// The program that includes counts_test.cpp has its own operator new, pthread_mutex_lock and clock_gettime, which count
+// and pass on; whatever the library, the C++ run time or a shared library calls is seen. Under a sanitizer, which
+// replaces the same functions, only allocations are counted.
 //
 // Threads: any.
 #pragma once

@@ -19,7 +19,7 @@ double lossless(Bytes size) {
 }
 
 TEST(AdaptiveTheory, OfHugeWrites_TakesHardlyMoreThanTheLosslessTime) {
-  for (const std::uint64_t gib : {2, 4, 8, 16, 32})
+  for (const std::uint64_t gib : {2U, 4U, 8U, 16U, 32U})
     for (const double loss : {1e-6, 1e-5, 1e-4, 1e-3, 1e-2}) {
       SCOPED_TRACE(std::to_string(gib) + " GiB, " + std::to_string(loss));
       EXPECT_LE(mean_of(1_GiB * gib, loss, SchemeKind::Adaptive), 1.03 * lossless(1_GiB * gib));
@@ -28,7 +28,7 @@ TEST(AdaptiveTheory, OfHugeWrites_TakesHardlyMoreThanTheLosslessTime) {
 }
 
 TEST(AdaptiveTheory, OfHugeWritesAtFivePercent_StaysNearTheFloor) {
-  for (const std::uint64_t gib : {2, 4, 8, 16, 32}) {
+  for (const std::uint64_t gib : {2U, 4U, 8U, 16U, 32U}) {
     SCOPED_TRACE(std::to_string(gib) + " GiB");
     const double floor = to_seconds(transfer_of(1_GiB * gib, 5e-2).floor());
     EXPECT_LE(mean_of(1_GiB * gib, 5e-2, SchemeKind::Adaptive), 1.06 * floor);

@@ -100,7 +100,9 @@ TEST_F(Repairs, OfAGroup_AreRestoredOnceItsParityMakesUpForThem_InAnyOrder) {
     EXPECT_LE(restorable_.size(), lost.size());
     if (what == What::Data) land(number);
     if (what == What::Parity) land_parity(number);
-    if (what == What::Name) EXPECT_TRUE(name(number).ok());
+    if (what == What::Name) {
+      EXPECT_TRUE(name(number).ok());
+    }
   }
   for (const std::uint32_t chunk : lost) EXPECT_EQ(restorable_.count(chunk), 1U) << chunk;
   for (std::uint32_t chunk = 0; chunk < kChunks; ++chunk)
@@ -142,57 +144,65 @@ TEST_F(Repairs, GroupThatIsNamedAgain_ChangesNothing_AndOtherwiseIsRefused) {
   EXPECT_TRUE(progress_.add(behind, 0, {50}, *code_, held_, restored_).ok());
 }
 
-// Fast enough that a round trip has hundreds of repairs: the real protocol, every byte looked at.
+// Ends that believe in a loss, over a path of 10 Gbit/s that loses one packet in twenty: fast enough that a round trip
+// has hundreds of repairs. The real protocol, every byte looked at.
+class LossyPair {
+ public:
+  LossyPair(const std::string& rtt, double believed, std::uint64_t seed, Bytes max_message)
+      : pair_(network(rtt, seed), options(believed, max_message)) {
+    pair_.set_step(std::chrono::microseconds(20));
+  }
+  ConnectionPair* operator->() { return &pair_; }
+  ConnectionPair& operator*() { return pair_; }
+
+ private:
+  static transport::SimulatedOptions network(const std::string& rtt, std::uint64_t seed) {
+    transport::SimulatedOptions network;
+    network.link = simulation::LinkSpec::parse("rtt=" + rtt + ",rate=10Gbit,loss=0.05,queue=50ms").value();
+    network.link.seed = seed;
+    return network;
+  }
+  static ConnectionOptions options(double believed, Bytes max_message) {
+    ConnectionOptions options;
+    options.scheme = Scheme::Adaptive;
+    options.queue_pair.mtu = {1024};
+    options.queue_pair.rate = {9e9};
+    options.queue_pair.max_message = max_message;
+    options.posted_ahead = 64_MiB;
+    options.link = std::make_shared<LinkEstimator>();
+    options.link->restore(believed, 1);
+    return options;
+  }
+  ConnectionPair pair_;
+};
+
 TEST(RepairCode, OfLongWritesOverALossyPath_RestoresEveryByteInOneRound) {
   const std::uint64_t seed = test_seed(5);
   SCOPED_TRACE(seed_trace(seed));
-  transport::SimulatedOptions network;
-  network.link = simulation::LinkSpec::parse("rtt=4ms,rate=10Gbit,loss=0.05,queue=50ms").value();
-  network.link.seed = seed;
-  ConnectionOptions options;
-  options.scheme = Scheme::Adaptive;
-  options.queue_pair.mtu = {1024};
-  options.queue_pair.rate = {9e9};
-  options.queue_pair.max_message = 4_MiB;
-  options.posted_ahead = 64_MiB;
-  options.link = std::make_shared<LinkEstimator>();
-  options.link->restore(0.05, 1);
-  ConnectionPair pair(network, options);
-  pair.set_step(std::chrono::microseconds(20));
+  LossyPair pair("4ms", 0.05, seed, 4_MiB);
   constexpr std::uint64_t kSize = 17'000'001;
-  Traffic traffic(pair, Site::A, {{.size = kSize, .capacity = kSize}, {.size = kSize, .capacity = kSize}}, 1, 2);
-  ASSERT_TRUE(pair.run_until([&] { return traffic.step(); }, std::chrono::seconds(20))) << traffic.progress();
+  Traffic traffic(*pair, Site::A, {{.size = kSize, .capacity = kSize}, {.size = kSize, .capacity = kSize}}, 1, 2);
+  ASSERT_TRUE(pair->run_until([&] { return traffic.step(); }, std::chrono::seconds(20))) << traffic.progress();
   EXPECT_EQ(traffic.problem(), "");
-  const ConnectionStatistics sent = pair.a().statistics();
+  const ConnectionStatistics sent = pair->a().statistics();
   EXPECT_LT(sent.chunks_retransmitted, sent.chunks_sent / 10) << "repairs, but hardly any copies of them";
-  EXPECT_GT(pair.b().statistics().chunks_recovered, 0U);
+  EXPECT_GT(pair->b().statistics().chunks_recovered, 0U);
 }
 
 // The sender believes in hardly any loss: the tail's parity does not do, and hundreds of its chunks go again.
 TEST(RepairCode, OfATailWhoseLossWasUnderestimated_MakesOneRoundMoreEnough) {
   const std::uint64_t seed = test_seed(6);
   SCOPED_TRACE(seed_trace(seed));
-  transport::SimulatedOptions network;
-  network.link = simulation::LinkSpec::parse("rtt=20ms,rate=10Gbit,loss=0.05,queue=50ms").value();
-  network.link.seed = seed;
-  ConnectionOptions options;
-  options.scheme = Scheme::Adaptive;
-  options.queue_pair.mtu = {1024};
-  options.queue_pair.rate = {9e9};
-  options.posted_ahead = 64_MiB;
-  options.link = std::make_shared<LinkEstimator>();
-  options.link->restore(1e-5, 1);
-  ConnectionPair pair(network, options);
-  pair.set_step(std::chrono::microseconds(20));
+  LossyPair pair("20ms", 1e-5, seed, QueuePairOptions().max_message);
   constexpr std::uint64_t kSize = 8'000'001;
-  ASSERT_TRUE(pair.run_until([&] { return pair.a().ready() && pair.b().ready(); }, std::chrono::seconds(5)));
-  Traffic traffic(pair, Site::A, {{.size = kSize, .capacity = kSize}}, 1, 1);
-  const TimePoint begin = pair.now();
-  ASSERT_TRUE(pair.run_until([&] { return traffic.step(); }, std::chrono::seconds(20))) << traffic.progress();
+  ASSERT_TRUE(pair->run_until([&] { return pair->a().ready() && pair->b().ready(); }, std::chrono::seconds(5)));
+  Traffic traffic(*pair, Site::A, {{.size = kSize, .capacity = kSize}}, 1, 1);
+  const TimePoint begin = pair->now();
+  ASSERT_TRUE(pair->run_until([&] { return traffic.step(); }, std::chrono::seconds(20))) << traffic.progress();
   EXPECT_EQ(traffic.problem(), "");
   // Injection takes 7.4 ms; a CTS and two rounds are three round trips.
-  EXPECT_LT(pair.now() - begin, std::chrono::milliseconds(80)) << "not a third round";
-  const ConnectionStatistics sent = pair.a().statistics();
+  EXPECT_LT(pair->now() - begin, std::chrono::milliseconds(80)) << "not a third round";
+  const ConnectionStatistics sent = pair->a().statistics();
   EXPECT_LT(sent.chunks_retransmitted, sent.chunks_sent / 10) << "not copies of each of them";
 }
 

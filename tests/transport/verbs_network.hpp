@@ -8,9 +8,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <poll.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -19,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "conformance.hpp"
+#include "connected_network.hpp"
 #include "transport/verbs.hpp"
 
 namespace sdr::transport::conformance {
@@ -49,7 +47,7 @@ inline bool run_command(const char* name) {
   return !command.empty() && std::system(command.c_str()) == 0;
 }
 
-class VerbsNetwork final : public Network {
+class VerbsNetwork final : public ConnectedNetwork {
  public:
   // Null, with a test failure added, when the pair cannot be made.
   static std::unique_ptr<VerbsNetwork> make(const EndpointOptions& a, const EndpointOptions& b, VerbsKeys keys) {
@@ -71,41 +69,14 @@ class VerbsNetwork final : public Network {
     return network->start(a, b) ? std::move(network) : nullptr;
   }
 
-  // Makes the endpoints, anew if there are some, and connects them.
+  // Makes the endpoints, anew if there are some, and connects them. False, with a test failure added, when that fails.
   bool start(const EndpointOptions& a, const EndpointOptions& b) {
-    a_.reset();
-    b_.reset();
-    watched_.clear();
-    auto end_a = device_a_->create_endpoint(a);
-    auto end_b = device_b_->create_endpoint(b);
-    if (!end_a || !end_b) {
-      ADD_FAILURE() << (end_a ? end_b : end_a).error().message;
-      return false;
-    }
-    a_ = std::move(end_a).value();
-    b_ = std::move(end_b).value();
-    for (const auto& connected : {a_->connect(b_->info()), b_->connect(a_->info())}) {
-      if (connected) continue;
-      ADD_FAILURE() << connected.error().message;
-      return false;
-    }
-    for (std::uint8_t c = 0; c < b.channels; ++c) watch(b_->channel_fd(core::ChannelIndex(c)));
-    watch(a_->control_fd());
-    watch(b_->control_fd());
-    return true;
+    return ConnectedNetwork::start(*device_a_, *device_b_, a, b);
   }
+  ~VerbsNetwork() override { close(); }
 
   Device& device() override { return *device_b_; }
   Device& device_a() { return *device_a_; }
-  Endpoint& a() override { return *a_; }
-  Endpoint& b() override { return *b_; }
-  [[nodiscard]] TimePoint now() const override {
-    return TimePoint(std::chrono::steady_clock::now().time_since_epoch());
-  }
-  bool step() override {
-    ::poll(watched_.data(), watched_.size(), 1);
-    return true;
-  }
   void hold() override { EXPECT_TRUE(run_command("SDR_TEST_VERBS_HOLD")); }
   void release() override { EXPECT_TRUE(run_command("SDR_TEST_VERBS_RELEASE")); }
 
@@ -123,17 +94,12 @@ class VerbsNetwork final : public Network {
     registered_.emplace_back(buffer, *key);
   }
 
-  void close_b() { b_.reset(); }
-
  private:
   VerbsNetwork() = default;
-  void watch(int fd) { watched_.push_back({.fd = fd, .events = POLLIN, .revents = 0}); }
 
   bool registers_ = false;
   std::unique_ptr<Device> device_a_, device_b_;
   std::vector<std::pair<std::span<std::byte>, MemoryKey>> registered_;
-  std::unique_ptr<Endpoint> a_, b_;
-  std::vector<pollfd> watched_;
 };
 
 }  // namespace sdr::transport::conformance
