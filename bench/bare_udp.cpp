@@ -4,14 +4,18 @@
 // one buffer and counts. No headers, no protocol, no pacing, one core each: what the UDP transport achieves is to be
 // read against this, from runs next to each other.
 //   bare_udp --payload 4096 --seconds 2
-//   bare_udp --payload 1456 --bytes 4GiB
+//   bare_udp --payload 1456 --bytes 4GiB --cpu 0,1
+//   bare_udp --payload 4096 --zerocopy        with MSG_ZEROCOPY; "copied" is the share that the kernel copied all the
+//   same
 // One JSON line: goodput is what the receiver got between its first and its last packet.
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <getopt.h>
+#include <linux/errqueue.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -44,6 +48,9 @@ struct Options {
   Duration time = std::chrono::seconds(2);
   std::uint64_t bytes = 0;  // 0: until the time is over
   int buffer = 8 << 20;
+  bool zerocopy = false;
+  int sender_cpu = -1;  // -1: wherever the kernel likes
+  int receiver_cpu = -1;
 };
 
 // What the sender tells the receiver through a pipe when it is done.
@@ -51,6 +58,8 @@ struct Sent {
   std::uint64_t bytes = 0;
   std::uint64_t calls = 0;
   std::int64_t nanoseconds = 0;
+  std::uint64_t finished = 0;  // of the calls with MSG_ZEROCOPY, by the kernel's word
+  std::uint64_t copied = 0;    // of those
 };
 
 struct Received {
@@ -76,9 +85,13 @@ T value_or_die(sdr::Result<T> result) {
 }
 
 Options parse(int argc, char** argv) {
-  const option known[] = {{"payload", required_argument, nullptr, 'p'}, {"seconds", required_argument, nullptr, 's'},
-                          {"bytes", required_argument, nullptr, 'b'},   {"batch", required_argument, nullptr, 'n'},
-                          {"buffer", required_argument, nullptr, 'r'},  {nullptr, 0, nullptr, 0}};
+  const option known[] = {{"payload", required_argument, nullptr, 'p'},
+                          {"seconds", required_argument, nullptr, 's'},
+                          {"bytes", required_argument, nullptr, 'b'},
+                          {"batch", required_argument, nullptr, 'n'},
+                          {"buffer", required_argument, nullptr, 'r'},
+                          {"zerocopy", no_argument, nullptr, 'z'}, {"cpu", required_argument, nullptr, 'c'},
+                          {nullptr, 0, nullptr, 0}};
   Options options;
   for (int given = 0; (given = ::getopt_long(argc, argv, "", known, nullptr)) != -1;) {
     switch (given) {
@@ -98,8 +111,17 @@ Options parse(int argc, char** argv) {
         options.buffer =
             static_cast<int>(std::min<std::uint64_t>(value_or_die(sdr::parse_bytes(optarg)).count, 1U << 30));
         break;
+      case 'z':
+        options.zerocopy = true;
+        break;
+      case 'c':
+        if (std::sscanf(optarg, "%d,%d", &options.sender_cpu, &options.receiver_cpu) != 2 || options.sender_cpu < 0 ||
+            options.receiver_cpu < 0)
+          die(fmt::format("--cpu {} is not two numbers of cores, SENDER,RECEIVER", optarg));
+        break;
       default:
-        die("usage: bare_udp [--payload BYTES] [--seconds S | --bytes BYTES] [--batch PACKETS] [--buffer BYTES]");
+        die("usage: bare_udp [--payload BYTES] [--seconds S | --bytes BYTES] [--batch PACKETS] [--buffer BYTES] "
+            "[--zerocopy] [--cpu SENDER,RECEIVER]");
     }
   }
   if (optind != argc) die(std::string("unknown argument ") + argv[optind]);
@@ -108,6 +130,14 @@ Options parse(int argc, char** argv) {
   }
   options.batch = std::clamp<std::size_t>(options.batch, 1, std::min(kMostSegments, kMostInOneCall / options.payload));
   return options;
+}
+
+void pin(int cpu) {
+  if (cpu < 0) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<unsigned>(cpu), &set);
+  if (::sched_setaffinity(0, sizeof set, &set) != 0) die_of_errno(fmt::format("core {}", cpu));
 }
 
 int udp_socket() {
@@ -120,10 +150,31 @@ void set(int fd, int level, int name, int value, const char* what) {
   if (::setsockopt(fd, level, name, &value, sizeof value) != 0) die_of_errno(what);
 }
 
+// Takes what the kernel says of sends with MSG_ZEROCOPY: calls [ee_info, ee_data] are finished.
+void take_finished(int fd, Sent& sent) {
+  for (;;) {
+    alignas(cmsghdr) char control[128];
+    msghdr message{};
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    if (::recvmsg(fd, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) return;
+    for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
+      sock_extended_err error{};
+      std::memcpy(&error, CMSG_DATA(c), sizeof error);
+      if (error.ee_origin != SO_EE_ORIGIN_ZEROCOPY) continue;
+      const std::uint64_t calls = error.ee_data - error.ee_info + 1;
+      sent.finished += calls;
+      if ((error.ee_code & SO_EE_CODE_ZEROCOPY_COPIED) != 0) sent.copied += calls;
+    }
+  }
+}
+
 Sent send_all(const Options& options, const sockaddr_in& to) {
   const int fd = udp_socket();
   if (::connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) die_of_errno("connect");
   set(fd, SOL_UDP, UDP_SEGMENT, static_cast<int>(options.payload), "UDP_SEGMENT");
+  if (options.zerocopy) set(fd, SOL_SOCKET, SO_ZEROCOPY, 1, "SO_ZEROCOPY");
+  const int flags = options.zerocopy ? MSG_ZEROCOPY : 0;
   const std::vector<char> buffer(options.batch * options.payload, 'x');
 
   Sent sent;
@@ -132,7 +183,8 @@ Sent send_all(const Options& options, const sockaddr_in& to) {
   const std::uint64_t most = options.bytes == 0 ? ~std::uint64_t{0} : options.bytes;
   while (sent.bytes < most && now() < end) {
     // ECONNREFUSED would be the receiver that has died: no use to go on.
-    const ssize_t took = ::send(fd, buffer.data(), buffer.size(), 0);
+    const ssize_t took = ::send(fd, buffer.data(), buffer.size(), flags);
+    if (options.zerocopy && (took < 0 || sent.calls % 16 == 0)) take_finished(fd, sent);
     if (took < 0 && errno != ENOBUFS && errno != EINTR) die_of_errno("send");
     if (took < 0) continue;
     sent.bytes += static_cast<std::uint64_t>(took);
@@ -189,12 +241,14 @@ int main(int argc, char** argv) {
   if (sender == 0) {
     ::close(fd);
     ::close(pipes[0]);
+    pin(options.sender_cpu);
     const Sent sent = send_all(options, address);
     if (::write(pipes[1], &sent, sizeof sent) != static_cast<ssize_t>(sizeof sent)) std::_Exit(1);
     std::_Exit(0);
   }
   ::close(pipes[1]);
 
+  pin(options.receiver_cpu);
   const Received received = receive_all(fd, pipes[0]);
   Sent sent;
   if (::read(pipes[0], &sent, sizeof sent) != static_cast<ssize_t>(sizeof sent)) die("the sender failed");
@@ -207,9 +261,10 @@ int main(int argc, char** argv) {
   fmt::print(
       "{{\"benchmark\":\"bare_udp\",\"payload\":{},\"batch\":{},\"seconds\":{:.3f},\"goodput_gbps\":{:.3f},"
       "\"sent_gbps\":{:.3f},\"lost\":{:.6f},\"bytes_received\":{},\"bytes_sent\":{},\"send_calls\":{},"
-      "\"receive_calls\":{}}}\n",
+      "\"receive_calls\":{},\"copied\":{:.4f}}}\n",
       options.payload, options.batch, seconds, seconds > 0 ? static_cast<double>(received.bytes) * 8e-9 / seconds : 0.0,
       sent.nanoseconds > 0 ? static_cast<double>(sent.bytes) * 8.0 / static_cast<double>(sent.nanoseconds) : 0.0, lost,
-      received.bytes, sent.bytes, sent.calls, received.calls);
+      received.bytes, sent.bytes, sent.calls, received.calls,
+      sent.finished == 0 ? 0.0 : static_cast<double>(sent.copied) / static_cast<double>(sent.finished));
   return 0;
 }

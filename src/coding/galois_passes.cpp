@@ -10,8 +10,9 @@ namespace sdr::coding {
 namespace {
 
 // What is on its way from memory at a time, of all inputs together; and of each, within bounds. The processor's own
-// prefetchers follow some streams, not 32 or hundreds.
-constexpr std::size_t kAheadOfAll = std::size_t{16} << 10;
+// prefetchers follow some streams, not 32 or hundreds. Kernels fetch into the second-level cache: chunks lie a power of
+// two apart, so that the lines of one pass share a set of the first-level cache, which has no room for more of them.
+constexpr std::size_t kAheadOfAll = std::size_t{8} << 10;
 constexpr std::size_t kLine = 64;
 constexpr std::size_t kLeastAhead = 2 * kLine;
 constexpr std::size_t kMostAhead = 16 * kLine;

@@ -30,7 +30,7 @@ SDR_AVX2_INLINE void one_vector(const GaloisPass& pass, std::size_t at, std::siz
   for (std::size_t r = 0; r < Rows; ++r) sum[r] = _mm256_setzero_si256();
   for (std::size_t c = 0; c < pass.columns; ++c) {
     const __m256i data = load_vector(pass.in[c] + at, bytes);
-    _mm_prefetch(reinterpret_cast<const char*>(pass.in[c] + pass.fetched_at(at)), _MM_HINT_T0);
+    _mm_prefetch(reinterpret_cast<const char*>(pass.in[c] + pass.fetched_at(at)), _MM_HINT_T1);
     const __m256i low = _mm256_and_si256(data, nibble);
     const __m256i high = _mm256_and_si256(_mm256_srli_epi64(data, 4), nibble);
     const std::uint8_t* table = pass.tables + c * kTable;

@@ -34,7 +34,7 @@ SDR_AVX2_GFNI_INLINE void one_vector(const GaloisPass& pass, std::size_t at, std
   const std::size_t fetched = pass.fetched_at(at);
   for (std::size_t c = 0; c < pass.columns; ++c) {
     const __m256i data = load_vector(pass.in[c] + at, bytes);
-    _mm_prefetch(reinterpret_cast<const char*>(pass.in[c] + fetched), _MM_HINT_T0);
+    _mm_prefetch(reinterpret_cast<const char*>(pass.in[c] + fetched), _MM_HINT_T1);
 #pragma GCC unroll 8
     for (std::size_t r = 0; r < Rows; ++r) {
       const __m256i m = coefficient(pass.tables, r * pass.columns + c);

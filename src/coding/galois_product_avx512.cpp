@@ -49,7 +49,7 @@ SDR_AVX512_GFNI_INLINE std::size_t whole_vectors(const GaloisPass& pass, std::si
 #pragma GCC unroll 2
       for (std::size_t v = 0; v < Vectors; ++v) {
         data[v] = _mm512_loadu_si512(pass.in[c] + at + v * kVector);
-        _mm_prefetch(reinterpret_cast<const char*>(pass.in[c] + fetched + v * kVector), _MM_HINT_T0);
+        _mm_prefetch(reinterpret_cast<const char*>(pass.in[c] + fetched + v * kVector), _MM_HINT_T1);
       }
 #pragma GCC unroll 16
       for (std::size_t r = 0; r < Rows; ++r) {

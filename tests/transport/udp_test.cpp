@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <array>
 #include <atomic>
@@ -30,7 +32,7 @@ constexpr std::byte kCanary{0xC5};
 constexpr std::uint64_t kToken = 0x1122334455667788;
 
 EndpointOptions options_with(std::uint16_t payload) {
-  return {.token = kToken, .slots = 16, .channels = 1, .payload = payload};
+  return {.token = kToken, .slots = 16, .channels = 1, .payload = payload, .ecn = true};
 }
 
 UdpSocket open_socket(const std::string& address) {
@@ -108,6 +110,17 @@ TEST_P(UdpFromABarePeer, GoodPacket_IsPlaced) {
   EXPECT_EQ(poll(), 1U);
   EXPECT_EQ(memory_[39], std::byte{1});
   EXPECT_EQ(memory_[40], kCanary);
+}
+
+TEST_P(UdpFromABarePeer, CongestionMarks_AreCounted) {
+  const int marked = 3;  // ECN's CE, in the TOS
+  ASSERT_TRUE(data_.send(good_packet(), {}));
+  EXPECT_EQ(poll(), 1U);
+  EXPECT_EQ(endpoint_->counters().congestion_marks, 0U);
+  ASSERT_EQ(setsockopt(data_.fd(), IPPROTO_IP, IP_TOS, &marked, sizeof marked), 0);
+  ASSERT_TRUE(data_.send(good_packet(), {}));
+  EXPECT_EQ(poll(), 1U);
+  EXPECT_EQ(endpoint_->counters().congestion_marks, 1U);
 }
 
 TEST_P(UdpFromABarePeer, ForgedToken_TouchesNothing) {
@@ -395,7 +408,8 @@ TEST(Udp, Overflow_OfTheReceiveBuffer_IsCountedToThePacket) {
     ASSERT_NE(network, nullptr);
     std::vector<std::byte> memory(kPayload);
     network->b().expose(SlotIndex(0), Generation(0), memory);
-    const std::size_t packets = 3 * (network->b().facts().receive_buffer / kPayload);
+    // The endpoint asks for 64 MiB, of which the kernel makes 128, and a packet takes two of its pages.
+    constexpr std::size_t packets = 2 * (std::size_t{128} << 20) / (2 * kPayload);
     const std::vector<Packet> batch(packets, Packet{.local = memory.data(), .length = kPayload});
     ASSERT_EQ(network->a().write(batch, {}), packets);
     std::array<Completion, Endpoint::kPollBatch> out;

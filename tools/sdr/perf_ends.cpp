@@ -52,10 +52,27 @@ Result<ReceiveBuffers> ReceiveBuffers::make(const PerfPlan& plan, const Payload&
 }
 
 ReceiveBuffers::ReceiveBuffers(const PerfPlan& plan, const Payload& payload, Memory memory, std::uint64_t stride)
-    : plan_(plan), payload_(&payload), memory_(std::move(memory)), stride_(stride), done_(plan.receives()) {}
+    : plan_(plan),
+      payload_(&payload),
+      memory_(std::move(memory)),
+      stride_(stride),
+      done_(plan.receives()),
+      verified_(plan.receives()) {}
 
 std::span<std::byte> ReceiveBuffers::buffer(std::uint64_t write) const {
   return memory_.bytes().subspan(write % plan_.receives() * stride_, plan_.size.count);
+}
+
+void ReceiveBuffers::verify(std::uint64_t write, std::uint64_t bytes) {
+  Verified& verified = verified_[write % plan_.receives()];
+  if (bytes <= verified.bytes) return;
+  const std::span<const std::byte> fresh = buffer(write).subspan(verified.bytes, bytes - verified.bytes);
+  if (!verified.wrong) verified.wrong = !payload_->matches(write, verified.bytes, fresh);
+  verified.bytes = bytes;
+}
+
+void ReceiveBuffers::landed(std::uint64_t write, std::uint64_t bytes) {
+  if (plan_.verify) verify(write, std::min(bytes, plan_.size.count));
 }
 
 void ReceiveBuffers::complete(std::uint64_t write, bool lost) {
@@ -70,13 +87,11 @@ void ReceiveBuffers::complete(std::uint64_t write, bool lost) {
 bool ReceiveBuffers::verify_some() {
   if (waiting_.empty()) return false;
   const std::uint64_t write = waiting_.front();
-  const std::uint64_t n = std::min(kVerifySlice, plan_.size.count - verified_bytes_);
-  const bool right = payload_->matches(write, verified_bytes_, buffer(write).subspan(verified_bytes_, n));
-  verified_bytes_ += n;
-  if (right && verified_bytes_ < plan_.size.count) return true;
-  verified_bytes_ = 0;
+  const Verified& verified = verified_[write % plan_.receives()];
+  verify(write, std::min(verified.bytes + kVerifySlice, plan_.size.count));
+  if (verified.bytes < plan_.size.count) return true;
   waiting_.pop_front();
-  finish(write, !right, false);
+  finish(write, verified.wrong, false);
   return true;
 }
 
@@ -87,6 +102,7 @@ void ReceiveBuffers::finish(std::uint64_t write, bool wrong, bool lost) {
     wrong_ += wrong ? 1 : 0;
     lost_ += lost ? 1 : 0;
   }
+  verified_[write % plan_.receives()] = {};
   done_[write % plan_.receives()] = 1;
   while (released_ < posted_ && done_[released_ % plan_.receives()] != 0) {
     done_[released_ % plan_.receives()] = 0;

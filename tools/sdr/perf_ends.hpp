@@ -44,8 +44,10 @@ class WriteBook {
   TimePoint last_{};
 };
 
-// The receive buffers, and the Writes that wait in them for verification. Verified in slices, so that packets are not
-// kept waiting by a long comparison.
+// The receive buffers, and the Writes that wait in them for verification.
+//
+// What is known to have landed of a Write in order is compared at once, out of the cache; the rest when it is complete,
+// in slices, so that packets are not kept waiting by a long comparison.
 class ReceiveBuffers {
  public:
   static Result<ReceiveBuffers> make(const PerfPlan& plan, const Payload& payload);
@@ -58,6 +60,8 @@ class ReceiveBuffers {
   [[nodiscard]] std::span<std::byte> memory() const { return memory_.bytes(); }
   void posted() { ++posted_; }
 
+  // The first `bytes` of Write `write` are in its buffer.
+  void landed(std::uint64_t write, std::uint64_t bytes);
   // Write `write` is complete in its buffer, in any order; a lost one is not looked at.
   void complete(std::uint64_t write, bool lost);
   // Does a slice of the waiting work; false when there is none.
@@ -69,6 +73,12 @@ class ReceiveBuffers {
 
  private:
   ReceiveBuffers(const PerfPlan& plan, const Payload& payload, Memory memory, std::uint64_t stride);
+  // How far a buffer has been compared.
+  struct Verified {
+    std::uint64_t bytes = 0;
+    bool wrong = false;
+  };
+  void verify(std::uint64_t write, std::uint64_t bytes);
   void finish(std::uint64_t write, bool wrong, bool lost);
 
   PerfPlan plan_;
@@ -76,10 +86,10 @@ class ReceiveBuffers {
   Memory memory_;
   std::uint64_t stride_;
   std::uint64_t posted_ = 0;
-  std::uint64_t released_ = 0;  // buffers of all Writes below are free again
-  std::vector<char> done_;      // by number modulo receives(): finished, above released_
+  std::uint64_t released_ = 0;      // buffers of all Writes below are free again
+  std::vector<char> done_;          // by number modulo receives(): finished, above released_
+  std::vector<Verified> verified_;  // by number modulo receives()
   std::deque<std::uint64_t> waiting_;
-  std::uint64_t verified_bytes_ = 0;  // of the first that waits
   std::uint64_t completed_ = 0;
   std::uint64_t counted_ = 0;
   std::uint64_t writes_ = 0;

@@ -211,8 +211,8 @@ Result<Bandwidth> Prober::load(std::uint32_t trial, std::uint64_t& sent) {
   std::fill(batch_.begin(), batch_.end(), std::byte{});
   sdk::Pacer pacer(plan_.rate);
   const TimePoint begin = now();
-  const TimePoint end = plan_.packets != 0 ? kNever : begin + plan_.duration + sdk::kCatchUp;
-  pacer.idle(begin - sdk::kCatchUp, begin);
+  const TimePoint end = plan_.packets != 0 ? kNever : begin + plan_.duration + pacer.catch_up();
+  pacer.idle(begin - pacer.catch_up(), begin);
   TimePoint progress = begin;
   next_echo_ = begin;
   while (sent < total && now() < end) {

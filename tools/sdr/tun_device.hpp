@@ -1,10 +1,12 @@
 // TunDevice: a network interface whose cable is this program: what the kernel sends on it is read here, and what is
-// written here the kernel receives. Whole IP packets, one a call.
+// written here the kernel receives. IP packets, or pieces longer than the MTU (segment_offload.hpp), each behind a
+// VirtioHeader, one a call.
 //
-// It belongs to the network namespace in which it was opened, whoever holds it, and is gone when it is closed. No
-// offloads: the kernel cuts its segments to the MTU before they come here, so that each packet has its own fate.
+// It belongs to the network namespace in which it was opened, whoever holds it, and is gone when it is closed.
 // Linux, /dev/net/tun; needs CAP_NET_ADMIN in the namespace. One thread.
 #pragma once
+
+#include <sys/uio.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +15,7 @@
 
 #include "sdr/file_store.hpp"
 #include "sdr/result.hpp"
+#include "sdr/segment_offload.hpp"
 
 namespace sdr::cli {
 
@@ -29,10 +32,13 @@ class TunDevice {
   static Result<TunDevice> open(const std::string& name, std::uint32_t mtu, std::uint32_t queue,
                                 TunAddresses& addresses);
 
-  // 0: nothing there.
-  [[nodiscard]] std::size_t read(std::span<std::byte> into);
-  // False: the kernel did not take it.
-  [[nodiscard]] bool write(std::span<const std::byte> packet);
+  // The most that comes in one piece, behind its header.
+  static constexpr std::size_t kMostBytes = 65536;
+
+  // One packet or piece; 0: nothing there.
+  [[nodiscard]] std::size_t read(VirtioHeader& header, std::span<std::byte> into);
+  // A VirtioHeader and what belongs to it. False: the kernel did not take it.
+  [[nodiscard]] bool write(std::span<const iovec> parts);
   [[nodiscard]] int fd() const { return file_.get(); }
 
   // Packets that the kernel dropped because they were not read in time; to be called in the interface's namespace.
