@@ -29,6 +29,11 @@
 
 namespace sdr {
 
+namespace sdk {
+class Offload;
+}
+using OffloadPtr = std::shared_ptr<sdk::Offload>;  // sdr/offload.hpp opens one
+
 struct QueuePairOptions {
   Bytes mtu{0};        // payload of a full packet: a multiple of 8 from 64 on; 0: what the path carries
   std::string remote;  // address the path leads to, for mtu 0; may be empty
@@ -43,6 +48,8 @@ struct QueuePairOptions {
   Bandwidth rate{};                  // sending pace; zero: as fast as the transport takes it
   bool rate_counts_overhead = true;  // whether `rate` is of whole packets on the wire, or of payload alone
   Duration initial_rtt = std::chrono::milliseconds(10);  // until set_rtt(): how often an unanswered CTS is repeated
+  OffloadPtr offload;                                    // sdr/offload.hpp; null: every packet is this process's work
+  bool ecn = false;                                      // packets say that ECN marks are heeded
   std::uint64_t token = 0;                               // random, from the caller: packets without it are dropped
 };
 
@@ -74,6 +81,7 @@ struct QueuePairCounters {
   std::uint64_t malformed_controls = 0;
   std::uint64_t send_calls = 0;  // system calls
   std::uint64_t receive_calls = 0;
+  std::uint64_t congestion_marks = 0;  // packets that came in marked (ECN)
 };
 
 // A posted receive or send, by its number in order of posting.
@@ -105,6 +113,9 @@ class QueuePair {
   [[nodiscard]] const QueuePairGeometry& geometry() const;
   [[nodiscard]] QueuePairCounters counters() const;
   [[nodiscard]] std::string peer_name() const;
+  // Why the offload device was left, if it was: which device, which process, what happened to it. Nothing is lost by
+  // it.
+  [[nodiscard]] std::optional<Error> offload_failure() const;
 
   // The application carries info() to the peer's connect(). Mismatch names the field and both values.
   [[nodiscard]] std::vector<std::byte> info() const;
@@ -176,6 +187,10 @@ class QueuePair {
   void set_rtt(Duration rtt);
   void set_rate(Bandwidth rate);
   [[nodiscard]] Bandwidth rate() const;
+  // Counts bytes on the wire that went otherwise (control datagrams, say) against the rate.
+  void charge(Bytes bytes);
+  // No packet is injected once packets_sent has come to `packets`: a window, in the words of the layer above.
+  void set_send_limit(std::uint64_t packets);
   // True when both ends are on this machine: no --rate is needed there.
   [[nodiscard]] bool local_path() const;
   // False on a simulated network that counts payload bytes and does not move them: buffers are never touched.

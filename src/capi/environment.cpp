@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +12,7 @@ namespace {
 
 constexpr std::uint64_t kMostBatches = 65536;
 constexpr std::uint64_t kMostWorkers = 1024;
+constexpr std::uint64_t kMostThreads = 64;  // of a device; more than its channels have nothing to do
 
 // Reads variables one by one and remembers the first that is wrong; unset and empty ones give nothing.
 class Reader {
@@ -47,14 +49,25 @@ class Reader {
   std::optional<Error> error_;
 };
 
-void check_offload(Reader& reader) {
-  constexpr std::string_view kNone = "this build of libsdr has no DPA to offload sending to; unset it or set it to 0";
-  const std::optional<bool> offload = reader.flag("SDR_DPA_TX_OFFLOADING_ENABLE");
-  if (offload.value_or(false)) reader.refuse(fmt::format("SDR_DPA_TX_OFFLOADING_ENABLE asks for offload: {}", kNone));
-  const auto workers = reader.number("SDR_DPA_TX_NUM_WORKERS", 0, kMostWorkers);
-  // With offload switched off in so many words the number of its workers asks for nothing.
-  if (!offload && workers.value_or(0) != 0)
-    reader.refuse(fmt::format("SDR_DPA_TX_NUM_WORKERS={} asks for offload: {}", *workers, kNone));
+std::optional<OffloadOptions> read_offload(Reader& reader, const Environment::Lookup& lookup) {
+  OffloadOptions options{.receive = false, .send = false};
+  const std::string name = lookup("SDR_OFFLOAD_DEVICE").value_or("");
+  const std::optional<OffloadDevice> named = parse_offload_device(name);
+  if (!named && !name.empty() && name != "none")
+    reader.refuse(fmt::format("SDR_OFFLOAD_DEVICE={} is none of none, host and riscv", name));
+  const std::optional<bool> sends = reader.flag("SDR_DPA_TX_OFFLOADING_ENABLE");
+  const auto workers = reader.number("SDR_DPA_TX_NUM_WORKERS", 0, kMostWorkers).value_or(0);
+  // Switched off in so many words, the number of workers asks for nothing.
+  options.send = sends.value_or(workers != 0);
+  options.receive = named.has_value();
+  if (options.send && name == "none")
+    reader.refuse(
+        "SDR_OFFLOAD_DEVICE=none leaves no device for the sending that SDR_DPA_TX_OFFLOADING_ENABLE asks for");
+  if (!options.receive && !options.send) return std::nullopt;
+  options.threads = workers == 0 ? 1 : static_cast<unsigned>(std::min(workers, kMostThreads));
+  options.device =
+      named.value_or(open_offload({.device = OffloadDevice::Riscv}).ok() ? OffloadDevice::Riscv : OffloadDevice::Host);
+  return options;
 }
 
 // Accepted, since a socket has nothing that they could change; nonsense is not.
@@ -76,7 +89,7 @@ Result<Environment> Environment::read(const Lookup& lookup) {
     environment.generations = static_cast<std::uint8_t>(*generations);
   environment.report_send = reader.flag("SDR_DPA_TX_PROFILE_STATS_REPORT").value_or(false);
   environment.report_receive = reader.flag("SDR_DPA_RX_PROFILE_STATS_REPORT").value_or(false);
-  check_offload(reader);
+  environment.offload = read_offload(reader, lookup);
   check_meaningless(reader);
   if (reader.error()) return *reader.error();
   return environment;

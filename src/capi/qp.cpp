@@ -1,6 +1,7 @@
 // Implements the queue pairs of sdr.h: attributes, exchange, connect, destroy.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstring>
@@ -105,6 +106,13 @@ void report(sdr_qp& qp) {
         "{} system calls\n",
         c.packets_received, c.duplicate_packets, c.late_packets, c.out_of_range_packets, c.rejected_packets,
         c.host_drops, c.receive_calls);
+  if (const auto& offload = qp.environment.offload) {
+    const auto failure = qp.driven.use([](sdr::QueuePair& queue_pair) { return queue_pair.offload_failure(); });
+    text += fmt::format("libsdr: QP's device: {}, {} threads, {}{}{}; {}\n", sdr::to_string(offload->device),
+                        std::min<std::uint32_t>(offload->threads, qp.geometry.channels),
+                        offload->receive ? "receives" : "", offload->receive && offload->send ? " and " : "",
+                        offload->send ? "sends" : "", failure ? "left: " + failure->message : "worked to the end");
+  }
   std::fputs(text.c_str(), stderr);
 }
 
@@ -115,8 +123,13 @@ struct sdr_qp* sdr_qp_create(struct sdr_context* context, struct sdr_qp_attr* at
     if (auto given = sdr::capi::require({{"context", context}, {"attr", attr}}); !given) return given.error();
     const auto environment = sdr::capi::Environment::of_process();
     if (!environment) return environment.error();
-    const auto options = options_of(*attr, context->attributes, *environment);
+    auto options = options_of(*attr, context->attributes, *environment);
     if (!options) return options.error();
+    if (environment->offload) {
+      auto offload = sdr::open_offload(*environment->offload);
+      if (!offload) return offload.error();
+      options->offload = std::move(offload).value();
+    }
     QueuePairPlace place(*context);
     if (auto free = place.check(); !free) return free.error();
     auto queue_pair = sdr::QueuePair::create(context->device, *options);

@@ -63,6 +63,8 @@ class MessageTable {
   MessageTable(const TableGeometry& geometry, std::span<Slot> slots, std::span<BitmapWord> packet_bits,
                std::span<BitmapWord> chunk_bits, std::span<BitmapWord> user_immediates = {})
       : geometry_(geometry),
+        packet_words_(geometry.packet_words()),
+        chunk_words_(geometry.chunk_words()),
         slots_(slots),
         packet_bits_(packet_bits),
         chunk_bits_(chunk_bits),
@@ -71,10 +73,10 @@ class MessageTable {
   [[nodiscard]] const TableGeometry& geometry() const { return geometry_; }
   [[nodiscard]] Slot& slot(SlotIndex index) const { return slots_[index.value]; }
   [[nodiscard]] std::span<BitmapWord> packet_bits(SlotIndex index) const {
-    return packet_bits_.subspan(std::size_t{index.value} * geometry_.packet_words(), geometry_.packet_words());
+    return packet_bits_.subspan(std::size_t{index.value} * packet_words_, packet_words_);
   }
   [[nodiscard]] std::span<BitmapWord> chunk_bits(SlotIndex index) const {
-    return chunk_bits_.subspan(std::size_t{index.value} * geometry_.chunk_words(), geometry_.chunk_words());
+    return chunk_bits_.subspan(std::size_t{index.value} * chunk_words_, chunk_words_);
   }
 
   // A fragment of the user immediate: its bits in place, and its bit of fragments_seen.
@@ -142,6 +144,8 @@ class MessageTable {
   }
 
   TableGeometry geometry_;
+  std::uint32_t packet_words_;  // of a slot
+  std::uint32_t chunk_words_;
   std::span<Slot> slots_;
   std::span<BitmapWord> packet_bits_;
   std::span<BitmapWord> chunk_bits_;

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <atomic>
-#include <bit>
 #include <cstdint>
 #include <span>
 
@@ -27,12 +26,25 @@ inline void note_touched(Slot& slot, std::uint32_t words) {
   }
 }
 
+// For chunks of several words, of which `word` is full now. Out of line: the rest of publish() needs no stack.
+[[gnu::noinline]] inline void publish_across_words(const MessageTable& table, SlotIndex index, std::uint32_t word) {
+  const std::uint32_t log = table.geometry().log_packets_per_chunk;
+  const std::uint32_t words_per_chunk = 1U << (log - kLogWordBits);
+  const std::uint32_t first = word & ~(words_per_chunk - 1);
+  const std::span<BitmapWord> words = table.packet_bits(index);
+  for (std::uint32_t w = first; w < first + words_per_chunk; ++w)
+    if (words[w].load(std::memory_order_seq_cst) != ~std::uint64_t{0}) return;
+  set_chunk(table, index, first >> (log - kLogWordBits));
+}
+
 // Publishes the chunks that became complete when `word` of the packet bitmap went from `before` to `after`.
 inline void publish(const MessageTable& table, SlotIndex index, std::uint32_t word, std::uint64_t before,
                     std::uint64_t after) {
   const std::uint32_t log = table.geometry().log_packets_per_chunk;
   if (log <= kLogWordBits) {
-    const std::uint64_t fresh = full_chunks(after, log) & ~full_chunks(before, log);
+    const std::uint64_t full = full_chunks(after, log);
+    if (full == 0) return;
+    const std::uint64_t fresh = full & ~full_chunks(before, log);
     if (fresh == 0) return;
     // A power of two up to 64 chunks lie in the word, and so in one word of the chunk bitmap, from this bit on.
     const std::uint32_t first = word << (kLogWordBits - log);
@@ -40,13 +52,7 @@ inline void publish(const MessageTable& table, SlotIndex index, std::uint32_t wo
                                                         std::memory_order_release);
     return;
   }
-  if (after != ~std::uint64_t{0} || before == after) return;
-  const std::uint32_t words_per_chunk = 1U << (log - kLogWordBits);
-  const std::uint32_t first = word & ~(words_per_chunk - 1);
-  const std::span<BitmapWord> words = table.packet_bits(index);
-  for (std::uint32_t w = first; w < first + words_per_chunk; ++w)
-    if (words[w].load(std::memory_order_seq_cst) != ~std::uint64_t{0}) return;
-  set_chunk(table, index, first >> (log - kLogWordBits));
+  if (after == ~std::uint64_t{0} && before != after) publish_across_words(table, index, word);
 }
 
 // The message in this slot has at most `packets` packets: completes a short last chunk. Idempotent.

@@ -35,7 +35,10 @@ class ReceiveBatch {
   };
 
   ReceiveBatch(const MessageTable& table, std::uint32_t mtu)
-      : table_(table), layout_(table.geometry().layout), mtu_(mtu) {
+      : table_(table),
+        layout_(table.geometry().layout),
+        all_fragments_(static_cast<std::uint32_t>((std::uint64_t{1} << layout_.fragments()) - 1)),
+        mtu_(mtu) {
     names_.fill(kNobody);
   }
 
@@ -53,29 +56,38 @@ class ReceiveBatch {
     if (completion.length < mtu_) note_end(immediate.slot, completion.length == 0 ? offset : offset + 1);
   }
 
-  // For a caller that sees by itself which packets share a word: after take(packet), the packets that follow of the
-  // same use and word, each full, may be marked by their bits alone, bit `offset % kWordBits`. Returned are the bits
-  // for which that will not do, since they were seen in this batch, lie past the buffer, or bring a fragment of the
-  // user immediate that is still missing; all of them, when no run can follow. The caller adds those it marks, and
-  // hands them over before its next take() or finish().
-  [[nodiscard]] std::uint64_t open_run(const Immediate& packet, std::uint8_t generation) {
-    not_for_run_ = 0;
-    if (use_ != use_of(packet, generation) || names_[place_] != name_of(packet)) return ~std::uint64_t{0};
-    const std::uint32_t left = packets_ - (packet.offset.value & ~(kWordBits - 1));
-    if (left < kWordBits) not_for_run_ = ~bit_range(0, left);
-    if (fragments_missing_ != 0) {
-      std::uint64_t missing = fragments_missing_;
+  // For a caller that gathers by itself, from completions in another form: what must not be marked, by mark_word()
+  // below, of the 64 packets of a word in a use of a slot, since it lies past the buffer or brings a fragment of the
+  // user immediate that is still missing. All of them, when it is not that use which is posted. Such packets, short
+  // ones, and ones seen before are for take().
+  //
+  // The slot is looked at with acquire, so this is for workers whose batches begin and end with read-modify-writes of
+  // an epoch that whoever shuts a slot reads by one, too (offload/device_worker.hpp).
+  [[nodiscard]] std::uint64_t not_to_mark(SlotIndex index, std::uint32_t word, std::uint8_t generation) const {
+    if (index.value >= table_.geometry().slots) return ~std::uint64_t{0};
+    const Slot& slot = table_.slot(index);
+    if (slot.state.load(std::memory_order_acquire) != (kSlotOpen | generation)) return ~std::uint64_t{0};
+    const std::uint32_t first = word * kWordBits;
+    std::uint64_t bits = 0;
+    if (slot.packets < first + kWordBits) [[unlikely]]
+      bits = slot.packets <= first ? ~std::uint64_t{0} : ~bit_range(0, slot.packets - first);
+    const std::uint32_t seen = slot.fragments_seen.load(std::memory_order_relaxed);
+    if (seen != all_fragments_) [[unlikely]] {
+      std::uint64_t missing = all_fragments_ & ~seen;
       for (std::uint32_t n = layout_.fragments(); n < kWordBits; n *= 2) missing |= missing << n;
-      not_for_run_ |= missing;
+      bits |= missing;
     }
-    not_for_run_ &= ~masks_[place_];
-    return masks_[place_] | not_for_run_;
+    return bits;
   }
-  // `packets` of them have been marked, all different.
-  void close_run(std::uint64_t bits, std::uint32_t packets) {
-    masks_[place_] = bits & ~not_for_run_;
-    counts_.packets += packets;
+  // Takes no more than the fragment of the user immediate from a packet that was not to be marked.
+  void take_fragment(const Immediate& immediate, std::uint8_t generation) {
+    if (look_at(use_of(immediate, generation), immediate.slot, generation)) gather_user_immediate(immediate);
   }
+  // The caller's packets of one word; each is counted by count_marked(), and those that are not the first of their kind
+  // in the batch by count_duplicate() as well.
+  void mark_word(SlotIndex index, std::uint32_t word, std::uint64_t mask) { set(index, word, mask); }
+  void count_marked(std::uint32_t packets) { counts_.packets += packets; }
+  void count_duplicate() { ++counts_.duplicates; }
 
   // Writes what is still gathered. The batch is over.
   const Counts& finish() {
@@ -103,22 +115,20 @@ class ReceiveBatch {
   // Packets of another use of a slot than the last one follow. False when it is not that use which is posted; the one
   // before is then still known.
   bool enter(std::uint32_t use, SlotIndex index, std::uint8_t generation) {
-    if (index.value >= table_.geometry().slots) {
-      ++counts_.out_of_range;
-      return false;
-    }
+    if (look_at(use, index, generation)) return true;
+    ++(index.value >= table_.geometry().slots ? counts_.out_of_range : counts_.late);
+    return false;
+  }
+
+  bool look_at(std::uint32_t use, SlotIndex index, std::uint8_t generation) {
+    if (index.value >= table_.geometry().slots) return false;
     Slot& slot = table_.slot(index);
     // seq_cst, because whoever shuts the slot asks next whether a batch is running (sdk/quiescence.hpp): either this
     // load sees the slot shut, or that look sees this batch.
-    if (slot.state.load(std::memory_order_seq_cst) != (kSlotOpen | generation)) {
-      ++counts_.late;
-      return false;
-    }
+    if (slot.state.load(std::memory_order_seq_cst) != (kSlotOpen | generation)) return false;
     use_ = use;
-    slot_ = &slot;
     packets_ = slot.packets;
-    const std::uint32_t all = static_cast<std::uint32_t>((std::uint64_t{1} << layout_.fragments()) - 1);
-    fragments_missing_ = all & ~slot.fragments_seen.load(std::memory_order_relaxed);
+    fragments_missing_ = all_fragments_ & ~slot.fragments_seen.load(std::memory_order_relaxed);
     return true;
   }
 
@@ -141,7 +151,6 @@ class ReceiveBatch {
       masks_[place] = 0;
       open_ |= std::uint32_t{1} << place;
     }
-    place_ = place;
     const std::uint64_t bit = std::uint64_t{1} << (offset % kWordBits);
     ++counts_.packets;
     counts_.duplicates += (masks_[place] & bit) != 0 ? 1U : 0U;
@@ -149,14 +158,16 @@ class ReceiveBatch {
   }
 
   void write(std::uint32_t place) {
-    const SlotIndex index(static_cast<std::uint32_t>(names_[place] >> 32));
-    const auto word = static_cast<std::uint32_t>(names_[place]);
-    const std::uint64_t mask = masks_[place];
+    set(SlotIndex(static_cast<std::uint32_t>(names_[place] >> 32)), static_cast<std::uint32_t>(names_[place]),
+        masks_[place]);
+  }
+
+  void set(SlotIndex index, std::uint32_t word, std::uint64_t mask) {
     Slot& slot = table_.slot(index);
     note_arrived(slot);
     note_touched(slot, word + 1);
     const std::uint64_t before = table_.packet_bits(index)[word].fetch_or(mask, std::memory_order_seq_cst);
-    if ((before & mask) != 0) counts_.duplicates += static_cast<std::uint32_t>(std::popcount(before & mask));
+    counts_.duplicates += count_few(before & mask);
     publish(table_, index, word, before, before | mask);
   }
 
@@ -185,16 +196,14 @@ class ReceiveBatch {
 
   const MessageTable& table_;
   const ImmediateLayout layout_;
+  const std::uint32_t all_fragments_;  // a bit each
   const std::uint32_t mtu_;
   // The slot use whose packets are coming in, and what is known of it.
   std::uint32_t use_ = kNoUse;
   std::uint32_t packets_ = 0;
   std::uint32_t fragments_missing_ = 0;
-  Slot* slot_ = nullptr;
   // The open masks: slot << 32 | word.
   std::uint32_t open_ = 0;
-  std::uint32_t place_ = 0;        // of the packet marked last
-  std::uint64_t not_for_run_ = 0;  // bits that a run may not mark, though they are not marked
   std::array<std::uint64_t, kOpen> names_;
   std::array<std::uint64_t, kOpen> masks_;
   // The end of a message, not yet applied.

@@ -90,6 +90,8 @@ Device::Device(const DeviceOptions& options, const Windows& windows, SharedMemor
       doorbell_(windows.doorbell<Orders>()) {
   for (std::uint32_t channel = 0; channel < options.shape.channels; ++channel)
     rings_.push_back(windows.producer<Orders>(channel));
+  for (std::uint32_t channel = 0; options.shape.burst != 0 && channel < options.shape.channels; ++channel)
+    work_.push_back(windows.work_consumer(channel));
 }
 
 Device::~Device() {
@@ -119,6 +121,39 @@ Result<Ticket> Device::complete(core::SlotIndex slot) {
 
 Result<Ticket> Device::repost(core::SlotIndex slot, core::Generation generation, std::uint32_t packets) {
   return ring_doorbell({Operation::Repost, slot.value, generation.value, packets});
+}
+
+Result<Ticket> Device::end(core::SlotIndex slot, std::uint32_t packets) {
+  return ring_doorbell({Operation::End, slot.value, 0, packets});
+}
+
+std::vector<core::Completion> Device::not_taken(core::ChannelIndex channel) const {
+  std::vector<core::Completion> left;
+  const RingProducer<>& ring = rings_[channel.value];
+  const std::span<const CompletionEntry> entries = windows_.ring(channel.value);
+  for (std::uint64_t at = ring.consumed(); at < ring.produced(); ++at) {
+    const CompletionEntry& entry = entries[at % entries.size()];
+    left.push_back({.immediate = swap_bytes(entry.immediate_be),
+                    .length = static_cast<std::uint16_t>(swap_bytes(entry.byte_count_be)),
+                    .generation = entry.user_index[3],
+                    .channel = entry.user_index[2]});
+  }
+  return left;
+}
+
+bool Device::send(const SendCommand& command) {
+  for (std::uint32_t w = 0; w < shape().workers; ++w)
+    if (sends_rung_ - windows_.send_record(w).commands.load(Orders::ring_reuse) == kSendCommands) return false;
+  windows_.send_commands()[sends_rung_ % kSendCommands] = command;
+  windows_.send_bell().rung.store(++sends_rung_, Orders::doorbell_ring);
+  return true;
+}
+
+std::uint64_t Device::packets_made() const {
+  std::uint64_t made = 0;
+  for (std::uint32_t w = 0; w < shape().workers; ++w)
+    made += windows_.send_record(w).made.load(std::memory_order_relaxed);
+  return made;
 }
 
 Result<void> Device::wait(Ticket ticket) {

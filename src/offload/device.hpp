@@ -75,6 +75,8 @@ class Device {
   Result<Ticket> complete(core::SlotIndex slot);
   // Both in one command, for a slot whose next receive is there already: the slot's generation advances.
   Result<Ticket> repost(core::SlotIndex slot, core::Generation generation, std::uint32_t packets);
+  // The message in the open slot has only so many packets.
+  Result<Ticket> end(core::SlotIndex slot, std::uint32_t packets);
   [[nodiscard]] bool done(Ticket ticket) const { return doorbell_.done() >= ticket; }
   // Returns when it is done, or an error when the device has failed; the device's silence bounds it.
   Result<void> wait(Ticket ticket);
@@ -83,6 +85,15 @@ class Device {
   [[nodiscard]] std::span<const core::BitmapWord> chunk_bits(core::SlotIndex slot) const;
   [[nodiscard]] UserImmediate user_immediate(core::SlotIndex slot) const;
   [[nodiscard]] DeviceCounts counts() const;
+  // All there is of the slots, as the device keeps it. For reading, and for a host that carries on after a failure.
+  [[nodiscard]] const core::MessageTable& table() const { return table_; }
+  // Completions of a ring that the device is not known to have taken.
+  [[nodiscard]] std::vector<core::Completion> not_taken(core::ChannelIndex channel) const;
+
+  // Sending, where the shape has a burst; by one thread. False: too many commands are under way.
+  bool send(const SendCommand& command);
+  [[nodiscard]] WorkConsumer& work(core::ChannelIndex channel) { return work_[channel.value]; }
+  [[nodiscard]] std::uint64_t packets_made() const;
 
   // Ok while the device works. Call it now and then, more often than `silence` where a bound is wanted.
   Result<void> check();
@@ -104,6 +115,8 @@ class Device {
   const core::MessageTable table_;
   Doorbell<> doorbell_;
   std::vector<RingProducer<>> rings_;
+  std::vector<WorkConsumer> work_;
+  std::uint64_t sends_rung_ = 0;
   std::unique_ptr<Process> process_;
   // What was last seen of each worker, and when it moved.
   struct Sign {

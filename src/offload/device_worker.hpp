@@ -1,15 +1,19 @@
 // DeviceWorker: what one thread of the device runs. The same source on every device; the packet path in it is
 // core::ReceiveWorker.
 //
-// Model: worker w serves the rings of channels w, w + workers, ...: up to 128 completions a batch into the message
+// Model: worker w serves the rings of channels w, w + workers, ...: up to 512 completions a batch into the message
 // table, whose packet bits lie in device memory and whose chunk bits lie in the host's window. Worker 0 also serves the
-// doorbell between batches. A worker that finds nothing to do asks its platform to relax.
+// doorbell between batches. Each makes the packets to be sent on its channels (send_worker.hpp). A worker that finds
+// nothing to do asks its platform to relax.
 //
-// Platform: `Orders`; relax() gives way for a moment; begin_batch(), keep_batch() and drop_batch() are marks that a
-// counting emulator looks for, empty elsewhere.
+// Platform: `Orders`; relax(n) gives way for a moment, for the n-th time in a row; begin_batch(), keep_batch() and
+// drop_batch() are marks that a counting emulator looks for, empty elsewhere.
 //
-// Threads: one object a thread. What a slot is shut against is an open batch: each batch is enclosed by two stores to
-// the worker's epoch, as in sdk/quiescence.hpp, and with the same argument.
+// Threads: one object a thread. What a slot is shut against is an open batch: each batch is enclosed by two additions
+// to the worker's epoch, and who shuts a slot looks at the epoch by an addition, too (of nothing). The additions to one
+// epoch have an order: one that begins a batch either comes before the look, which then waits, or after it, and then
+// the batch has acquired that the slot is shut. No order between different words is asked for, as it is where the look
+// is a load (sdk/quiescence.hpp).
 //
 // Freestanding: the device program.
 #pragma once
@@ -19,6 +23,8 @@
 #include <cstdint>
 
 #include "core/receive_worker.hpp"
+#include "offload/entry_gather.hpp"
+#include "offload/send_worker.hpp"
 #include "offload/windows.hpp"
 
 namespace sdr::offload {
@@ -34,26 +40,32 @@ class DeviceWorker {
         platform_(platform),
         table_(windows.table()),
         receive_(table_, windows.shape().mtu),
-        doorbell_(windows.doorbell<O>()) {
+        gather_(windows.shape().geometry.layout, windows.shape().mtu),
+        doorbell_(windows.doorbell<O>()),
+        send_(windows, index) {
     for (std::uint32_t channel = index; channel < windows.shape().channels; channel += windows.shape().workers)
       rings_[count_++] = windows.consumer<O>(channel);
+    if (count_ != 0) share_ = kBatch / count_ < kLeast ? kLeast : kBatch / count_;
   }
   DeviceWorker(const DeviceWorker&) = delete;
   DeviceWorker& operator=(const DeviceWorker&) = delete;
 
   // Until the host says stop.
   void run() {
+    std::uint32_t idle_rounds = 0;
     while (!stopping()) {
-      bool idle = true;
-      for (std::uint32_t ring = 0; ring < count_; ++ring) idle = !serve(rings_[ring]) && idle;
+      bool idle = !serve();
+      idle = !send_.serve() && idle;
       if (index_ == 0) idle = !doorbell_.serve([this](const Command& command) { execute(command); }) && idle;
       add(record().alive, 1);
-      if (idle) platform_.relax();
+      idle_rounds = idle ? idle_rounds + 1 : 0;
+      if (idle) platform_.relax(idle_rounds);
     }
   }
 
  private:
-  static constexpr std::uint32_t kBatch = 128;
+  static constexpr std::uint32_t kBatch = 512;  // of all rings
+  static constexpr std::uint32_t kLeast = 32;   // of a ring, at most, however many there are
 
   [[nodiscard]] WorkerRecord& record() const { return windows_.worker(index_); }
   [[nodiscard]] bool stopping() const { return windows_.header().stop.load(std::memory_order_relaxed) != 0; }
@@ -63,21 +75,29 @@ class DeviceWorker {
     counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
   }
 
-  bool serve(RingConsumer<O>& ring) {
+  // One batch of what lies in the rings. All of them together, since packets of one word come in on all channels.
+  bool serve() {
     platform_.begin_batch();
-    if (!ring.ready()) {
+    std::uint32_t found = 0;
+    for (std::uint32_t ring = 0; ring < count_; ++ring) {
+      const ReadyEntries entries = rings_[ring].ready(share_);
+      if (!entries.empty()) ready_[found++] = {entries, &rings_[ring]};
+    }
+    if (found == 0) {
       platform_.drop_batch();
       return false;
     }
     WorkerRecord& record = windows_.worker(index_);
-    const std::uint64_t epoch = record.epoch.load(std::memory_order_relaxed);
-    record.epoch.store(epoch + 1, std::memory_order_seq_cst);
-    typename RingConsumer<O>::Take take(ring, kBatch);
-    receive_.process_with([&](core::ReceiveBatch& batch) { take.into(batch, windows_.shape().geometry.layout); });
-    record.epoch.store(epoch + 2, O::batch_end);
+    record.epoch.fetch_add(1, O::batch_begin);
+    std::uint32_t errors = 0;
+    receive_.process_with([&](core::ReceiveBatch& batch) {
+      for (std::uint32_t i = 0; i < found; ++i) errors += gather_.take(ready_[i].entries, batch);
+      gather_.finish(batch);
+    });
+    record.epoch.fetch_add(1, O::batch_end);
     tell(record);
-    const std::uint32_t errors = ring.finish(take);
     if (errors != 0) add(record.errors, errors);
+    for (std::uint32_t i = 0; i < found; ++i) ready_[i].ring->give_back(ready_[i].entries);
     platform_.keep_batch();
     return true;
   }
@@ -94,6 +114,7 @@ class DeviceWorker {
 
   void execute(const Command& command) {
     const core::SlotIndex slot(command.slot);
+    if (command.operation == Operation::End) return core::apply_end(table_, slot, command.packets);
     if (command.operation != Operation::Post) {
       table_.close(slot);
       wait_for_batches();
@@ -106,10 +127,10 @@ class DeviceWorker {
   // Returns when every batch of another worker that was running at the call has ended; of its own there is none.
   void wait_for_batches() {
     for (std::uint32_t other = 1; other < windows_.shape().workers; ++other) {
-      const std::atomic<std::uint64_t>& epoch = windows_.worker(other).epoch;
-      const std::uint64_t seen = epoch.load(std::memory_order_seq_cst);
+      std::atomic<std::uint64_t>& epoch = windows_.worker(other).epoch;
+      const std::uint64_t seen = epoch.fetch_add(0, O::batch_look);
       if (seen % 2 == 0) continue;
-      while (epoch.load(O::batch_seen_end) == seen && !stopping()) platform_.relax();
+      while (epoch.load(O::batch_seen_end) == seen && !stopping()) platform_.relax(1);
     }
   }
 
@@ -118,9 +139,17 @@ class DeviceWorker {
   Platform platform_;
   const core::MessageTable table_;
   core::ReceiveWorker receive_;
+  EntryGather gather_;
   Doorbell<O> doorbell_;
+  SendWorker<O> send_;
   std::array<RingConsumer<O>, kMaxChannels> rings_;
   std::uint32_t count_ = 0;
+  std::uint32_t share_ = 0;  // of a ring in a batch
+  struct Ready {
+    ReadyEntries entries;
+    RingConsumer<O>* ring;
+  };
+  std::array<Ready, kMaxChannels> ready_;
 };
 
 }  // namespace sdr::offload

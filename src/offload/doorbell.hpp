@@ -3,6 +3,7 @@
 // Model: a ring of commands in device memory, served in order by worker 0 between its batches. The host numbers its
 // commands from 1; the number of the last one done is written into the host's window. Post opens a clean slot;
 // Complete shuts it, waits until no worker is inside a batch and cleans it; Repost is both, under the next generation.
+// End says that the message in an open slot has fewer packets than was posted.
 //
 // Threads: one host thread rings, worker 0 serves.
 // Invariant: after `done` of a Complete no packet of that use touches bitmap or user immediate, however late it comes.
@@ -17,13 +18,13 @@
 
 namespace sdr::offload {
 
-enum class Operation : std::uint32_t { Post = 1, Complete = 2, Repost = 3 };
+enum class Operation : std::uint32_t { Post = 1, Complete = 2, Repost = 3, End = 4 };
 
 struct Command {
   Operation operation;
   std::uint32_t slot;
   std::uint32_t generation;  // of Post and Repost
-  std::uint32_t packets;     // likewise
+  std::uint32_t packets;     // likewise, and of End
 };
 
 inline constexpr std::uint32_t kCommands = 256;  // in flight, a power of two

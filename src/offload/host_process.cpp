@@ -3,20 +3,35 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include <chrono>
 #include <system_error>
 #include <thread>
 #include <vector>
 
 #include "offload/device_worker.hpp"
 #include "offload/process.hpp"
+#include "runtime/clock.hpp"
+#include "runtime/sleeper.hpp"
 #include "runtime/thread.hpp"
 
 namespace sdr::offload {
 namespace {
 
+constexpr std::uint32_t kPatience = 2000;  // rounds without work before a worker sleeps
+
 struct HostPlatform {
   using Orders = offload::Orders;
-  static void relax() { std::this_thread::yield(); }
+  // A real device would sleep until its queue has an event.
+  static void relax(std::uint32_t times) {
+    if (times < kPatience)
+      std::this_thread::yield();
+    else
+      sleep();
+  }
+  static void sleep() {
+    thread_local runtime::Sleeper sleeper;
+    sleeper.sleep_until(runtime::now() + std::chrono::microseconds(20));
+  }
   static void begin_batch() {}
   static void keep_batch() {}
   static void drop_batch() {}

@@ -23,9 +23,12 @@ struct Orders {
   static constexpr std::memory_order doorbell_see = std::memory_order_acquire;
   static constexpr std::memory_order command_done = std::memory_order_release;
   static constexpr std::memory_order command_seen_done = std::memory_order_acquire;
-  // Worker -> the worker that serves the doorbells: the end of a batch before the slot is cleaned. The begin of a
-  // batch, and the look at it, are seq_cst (store, then load of the slot; store to the slot, then load of the epoch).
+  // Worker <-> the worker that serves the doorbells, all of them read-modify-writes of the worker's epoch but the last:
+  // a batch that begins after the look sees what was shut before the look; what a batch did comes before the cleaning
+  // by whoever saw it end. All in one chain, so the end is one of them, and releases for the beginnings after it.
+  static constexpr std::memory_order batch_begin = std::memory_order_acquire;
   static constexpr std::memory_order batch_end = std::memory_order_release;
+  static constexpr std::memory_order batch_look = std::memory_order_acq_rel;
   static constexpr std::memory_order batch_seen_end = std::memory_order_acquire;
 };
 

@@ -1,7 +1,8 @@
 // Windows: where everything lies in the two pieces of memory that host and device share.
 //
-//   device memory   header | doorbell, commands | worker records | ring records | rings | slots | packet bits | stacks
-//   host memory     done record | user immediates | chunk bits
+//   device memory   header | doorbell, commands | worker records | ring records | rings | slots | packet bits |
+//                   doorbell, commands and records of sending | stacks
+//   host memory     done record | user immediates | chunk bits | work rings of sending
 //
 // Model: a Shape says how many there are of each; both sides compute the same offsets from it. Addresses differ between
 // the sides, so nothing in the windows is a pointer. Memory starts as zeros; the host lays it out, then the device
@@ -18,6 +19,7 @@
 #include "core/message_table.hpp"
 #include "offload/completion_ring.hpp"
 #include "offload/doorbell.hpp"
+#include "offload/work_entry.hpp"
 
 namespace sdr::offload {
 
@@ -31,16 +33,17 @@ struct Shape {
   std::uint32_t channels = 4;
   std::uint32_t workers = 4;
   std::uint32_t log_ring_entries = 10;
+  std::uint32_t burst = 0;  // packets to send that stay on one channel in a row; 0: the device does not send
 };
 // Two compilers lay these out.
-static_assert(sizeof(core::Slot) == 24 && sizeof(core::TableGeometry) == 16 && sizeof(Shape) == 32);
+static_assert(sizeof(core::Slot) == 24 && sizeof(core::TableGeometry) == 16 && sizeof(Shape) == 36);
 
 struct alignas(64) Header {
   std::uint64_t version;
   Shape shape;
   std::atomic<std::uint32_t> stop;
 };
-inline constexpr std::uint64_t kVersion = 0x5344'524F'4646'0001;  // "SDROFF", 1
+inline constexpr std::uint64_t kVersion = 0x5344'524F'4646'0002;  // "SDROFF", 2
 
 // What a worker says of itself. Written by the worker, read by the host; the epoch is odd inside a batch.
 struct alignas(64) WorkerRecord {
@@ -54,6 +57,12 @@ struct alignas(64) WorkerRecord {
   std::atomic<std::uint64_t> errors;
 };
 
+// Likewise, of what it sends.
+struct alignas(64) SenderRecord {
+  std::atomic<std::uint64_t> commands;  // that it has done with
+  std::atomic<std::uint64_t> made;      // packets
+};
+
 class Windows {
  public:
   Windows(const Shape& shape, std::byte* device, std::byte* host) : shape_(shape), device_(device), host_(host) {
@@ -65,12 +74,17 @@ class Windows {
     entries_ = place<CompletionEntry>(at, std::size_t{shape.channels} << shape.log_ring_entries);
     slots_ = place<core::Slot>(at, shape.geometry.slots);
     packet_bits_ = place<core::BitmapWord>(at, packet_words());
+    send_bell_ = place<DoorbellRecord>(at, 1);
+    send_commands_ = place<SendCommand>(at, shape.burst == 0 ? 0 : kSendCommands);
+    senders_ = place<SenderRecord>(at, shape.workers);
+    work_records_ = place<SendRecord>(at, shape.channels);
     stacks_ = place<Stack>(at, shape.workers);
     device_bytes_ = at;
     at = 0;
     done_ = place<DoneRecord>(at, 1);
     immediates_ = place<core::BitmapWord>(at, shape.geometry.slots);
     chunk_bits_ = place<core::BitmapWord>(at, chunk_words());
+    work_ = place<WorkEntry>(at, shape.burst == 0 ? 0 : std::size_t{shape.channels} << shape.log_ring_entries);
     host_bytes_ = at;
   }
 
@@ -104,7 +118,19 @@ class Windows {
   }
   template <typename O>
   [[nodiscard]] RingConsumer<O> consumer(std::uint32_t channel) const {
-    return {ring(channel).data(), shape_.log_ring_entries, &ring_record(channel), shape_.mtu};
+    return {ring(channel).data(), shape_.log_ring_entries, &ring_record(channel)};
+  }
+  [[nodiscard]] DoorbellRecord& send_bell() const { return *at<DoorbellRecord>(device_, send_bell_); }
+  [[nodiscard]] SendCommand* send_commands() const { return at<SendCommand>(device_, send_commands_); }
+  [[nodiscard]] SenderRecord& send_record(std::uint32_t worker) const {
+    return at<SenderRecord>(device_, senders_)[worker];
+  }
+  template <typename O>
+  [[nodiscard]] WorkProducer<O> work_producer(std::uint32_t channel) const {
+    return {work_ring(channel), shape_.log_ring_entries, at<SendRecord>(device_, work_records_) + channel};
+  }
+  [[nodiscard]] WorkConsumer work_consumer(std::uint32_t channel) const {
+    return {work_ring(channel), shape_.log_ring_entries, at<SendRecord>(device_, work_records_) + channel};
   }
   [[nodiscard]] core::MessageTable table() const {
     return {shape_.geometry,
@@ -128,6 +154,9 @@ class Windows {
     std::byte bytes[kStackBytes];
   };
 
+  [[nodiscard]] WorkEntry* work_ring(std::uint32_t channel) const {
+    return at<WorkEntry>(host_, work_) + (std::size_t{channel} << shape_.log_ring_entries);
+  }
   template <typename T>
   static std::size_t place(std::size_t& at, std::size_t count) {
     const std::size_t begin = (at + 63) & ~std::size_t{63};
@@ -149,7 +178,8 @@ class Windows {
   std::byte* device_;
   std::byte* host_;
   std::size_t bell_, commands_, workers_, records_, entries_, slots_, packet_bits_, stacks_, device_bytes_;
-  std::size_t done_, immediates_, chunk_bits_, host_bytes_;
+  std::size_t send_bell_, send_commands_, senders_, work_records_;
+  std::size_t done_, immediates_, chunk_bits_, work_, host_bytes_;
 };
 
 }  // namespace sdr::offload

@@ -11,6 +11,7 @@
 #include "sdk/clear_to_send.hpp"
 #include "sdk/control_message.hpp"
 #include "sdk/landing_window.hpp"
+#include "sdk/offload.hpp"
 #include "sdk/pacer.hpp"
 #include "sdk/qp_info.hpp"
 #include "sdk/quiescence.hpp"
@@ -25,6 +26,8 @@ namespace {
 constexpr Duration kFullRetry = std::chrono::microseconds(20);
 // Control datagrams of the layer above are handed on one by one, SDK ones handled in between; bounded per drive.
 constexpr int kControlsPerDrive = 64;
+// How often to look whether an offload device has got through what it was given.
+constexpr Duration kDeviceLook = std::chrono::microseconds(20);
 // Batches polled from one channel per drive before timers get their turn.
 constexpr int kBatchesPerDrive = 16;
 // Share of the peer's socket buffer that may be in flight on a local path.
@@ -69,17 +72,20 @@ Result<core::TableGeometry> table_geometry(const QueuePairOptions& options, std:
 
 class QueuePair::Impl {
  public:
-  Impl(DevicePtr device, std::unique_ptr<transport::Endpoint> endpoint, const QueuePairOptions& options,
-       const core::TableGeometry& table, std::uint32_t mtu)
+  Impl(DevicePtr device, std::unique_ptr<transport::Endpoint> endpoint, std::unique_ptr<sdk::OffloadEngine> engine,
+       const QueuePairOptions& options, const core::TableGeometry& table, std::uint32_t mtu)
       : device_(std::move(device)),
         endpoint_(std::move(endpoint)),
-        receives_(table, mtu, options.generations),
+        engine_(std::move(engine)),
+        receiver_(engine_ != nullptr && engine_->receives() ? engine_.get() : nullptr),
+        receives_(table, mtu, options.generations, receiver_),
         sends_({.layout = table.layout,
                 .mtu = mtu,
                 .packets_per_chunk = options.packets_per_chunk,
                 .slots = options.slots,
                 .generations = options.generations,
-                .channels = options.channels}),
+                .channels = options.channels},
+               engine_ != nullptr && engine_->sends() ? engine_.get() : nullptr),
         announcer_(options.slots, std::uint64_t{table.packets_per_slot} * mtu),
         grants_(options.slots),
         pacer_(options.rate),
@@ -141,7 +147,8 @@ class QueuePair::Impl {
     empty_since_.reset();
     bool full = false;
     if (!sends_.empty()) full = sends_.pump(*endpoint_, pacer_, window_, overhead_, now);
-    if (sends_.empty()) empty_since_ = now;
+    // Nor is that for which a window was closed.
+    if (sends_.empty() || sends_.limited()) empty_since_ = now;
     endpoint_->advance(now);
     return next_injection(full, now);
   }
@@ -156,13 +163,16 @@ class QueuePair::Impl {
         more = more || batches == kBatchesPerDrive;
       }
     }
+    if (engine_ != nullptr) engine_->look(now);
     note_use();
     report_landing(now);
     take_controls(now);
     const TimePoint injection = inject(now);
     send_due_controls(now);
     if (more || reporter_.asked()) return now;
-    return std::min(injection, next_timeout());
+    // Nothing wakes us when a device has set a bit.
+    const bool at_device = receiver_ != nullptr && receiver_->pending();
+    return std::min({injection, next_timeout(), at_device ? now + kDeviceLook : kNever});
   }
 
   [[nodiscard]] TimePoint next_timeout() const {
@@ -174,7 +184,10 @@ class QueuePair::Impl {
     std::array<core::Completion, transport::Endpoint::kPollBatch> batch;
     const sdk::Quiescence::Batch inside(quiescence_, channel);
     const std::size_t n = endpoint_->poll(core::ChannelIndex(channel), batch, now);
-    if (n > 0) workers_[channel].process(std::span(batch).first(n));
+    if (n > 0 && receiver_ != nullptr)
+      receiver_->take(core::ChannelIndex(channel), std::span(batch).first(n));
+    else if (n > 0)
+      workers_[channel].process(std::span(batch).first(n));
     return n;
   }
 
@@ -228,6 +241,8 @@ class QueuePair::Impl {
 
   DevicePtr device_;
   std::unique_ptr<transport::Endpoint> endpoint_;
+  std::unique_ptr<sdk::OffloadEngine> engine_;  // null: none
+  sdk::OffloadEngine* receiver_;                // if it receives
   sdk::ReceiveQueue receives_;
   sdk::SendQueue sends_;
   sdk::CtsAnnouncer announcer_;
@@ -272,6 +287,7 @@ class QueuePair::Impl {
     if (sends_.empty()) return kNever;
     if (full) return now + kFullRetry;
     if (blocked()) return kNever;  // a landing report opens it; the probe has its own timeout
+    if (sends_.limited()) return kNever;
     return std::max(pacer_.next_time(), now);
   }
 
@@ -332,10 +348,21 @@ Result<std::unique_ptr<QueuePair>> QueuePair::create(DevicePtr device, const Que
                                            .slots = options.slots,
                                            .channels = options.channels,
                                            .generations = options.generations,
-                                           .payload = static_cast<std::uint16_t>(mtu)});
+                                           .payload = static_cast<std::uint16_t>(mtu),
+                                           .ecn = options.ecn});
   if (!endpoint) return endpoint.error();
-  return std::unique_ptr<QueuePair>(new QueuePair(std::make_unique<Impl>(
-      std::move(device), std::move(endpoint).value(), options, *table, static_cast<std::uint32_t>(mtu))));
+  std::unique_ptr<sdk::OffloadEngine> engine;
+  if (options.offload != nullptr) {
+    auto attached = options.offload->attach({.geometry = *table,
+                                             .mtu = static_cast<std::uint32_t>(mtu),
+                                             .channels = options.channels,
+                                             .burst = std::max<std::uint32_t>(1, (*endpoint)->facts().burst)});
+    if (!attached) return attached.error();
+    engine = std::move(attached).value();
+  }
+  return std::unique_ptr<QueuePair>(
+      new QueuePair(std::make_unique<Impl>(std::move(device), std::move(endpoint).value(), std::move(engine), options,
+                                           *table, static_cast<std::uint32_t>(mtu))));
 }
 
 const QueuePairGeometry& QueuePair::geometry() const {
@@ -343,6 +370,9 @@ const QueuePairGeometry& QueuePair::geometry() const {
 }
 std::string QueuePair::peer_name() const {
   return impl_->endpoint_->peer_name();
+}
+std::optional<Error> QueuePair::offload_failure() const {
+  return impl_->engine_ == nullptr ? std::nullopt : impl_->engine_->failure();
 }
 std::vector<std::byte> QueuePair::info() const {
   return impl_->info().encode();
@@ -362,6 +392,13 @@ QueuePairCounters QueuePair::counters() const {
     out.late_packets += worker.counters().late.get();
     out.out_of_range_packets += worker.counters().out_of_range.get();
   }
+  if (impl_->receiver_ != nullptr) {
+    const sdk::OffloadCounts counts = impl_->receiver_->counts();
+    out.packets_received += counts.packets;
+    out.duplicate_packets += counts.duplicates;
+    out.late_packets += counts.late;
+    out.out_of_range_packets += counts.out_of_range;
+  }
   out.late_packets += endpoint.dropped_not_exposed;
   out.out_of_range_packets += endpoint.dropped_out_of_range;
   out.rejected_packets = endpoint.dropped_wrong_token + endpoint.dropped_malformed;
@@ -371,6 +408,7 @@ QueuePairCounters QueuePair::counters() const {
   out.malformed_controls = impl_->malformed_controls_;
   out.send_calls = endpoint.send_calls;
   out.receive_calls = endpoint.receive_calls;
+  out.congestion_marks = endpoint.congestion_marks;
   return out;
 }
 
@@ -505,6 +543,12 @@ void QueuePair::set_rate(Bandwidth rate) {
 }
 Bandwidth QueuePair::rate() const {
   return impl_->pacer_.rate();
+}
+void QueuePair::charge(Bytes bytes) {
+  impl_->pacer_.spend(bytes.count);
+}
+void QueuePair::set_send_limit(std::uint64_t packets) {
+  impl_->sends_.set_limit(packets);
 }
 bool QueuePair::local_path() const {
   return impl_->endpoint_->facts().local_path;

@@ -21,15 +21,20 @@ void ReceiveQueue::Free::operator()(core::BitmapWord* words) const {
   std::free(words);
 }
 
-ReceiveQueue::ReceiveQueue(const core::TableGeometry& geometry, std::uint32_t mtu, std::uint8_t generations)
+ReceiveQueue::ReceiveQueue(const core::TableGeometry& geometry, std::uint32_t mtu, std::uint8_t generations,
+                           OffloadEngine* engine)
     : geometry_(geometry),
+      engine_(engine),
       mtu_(mtu),
       generations_(generations),
-      slots_(geometry.slots),
-      packet_bits_(zeroed_words(std::size_t{geometry.slots} * geometry.packet_words())),
-      chunk_bits_(zeroed_words(std::size_t{geometry.slots} * geometry.chunk_words())),
-      table_(geometry, slots_, {packet_bits_.get(), std::size_t{geometry.slots} * geometry.packet_words()},
-             {chunk_bits_.get(), std::size_t{geometry.slots} * geometry.chunk_words()}),
+      slots_(engine == nullptr ? geometry.slots : 0),
+      packet_bits_(zeroed_words(engine == nullptr ? std::size_t{geometry.slots} * geometry.packet_words() : 0)),
+      chunk_bits_(zeroed_words(engine == nullptr ? std::size_t{geometry.slots} * geometry.chunk_words() : 0)),
+      table_(engine != nullptr
+                 ? engine->table()
+                 : core::MessageTable(geometry, slots_,
+                                      {packet_bits_.get(), std::size_t{geometry.slots} * geometry.packet_words()},
+                                      {chunk_bits_.get(), std::size_t{geometry.slots} * geometry.chunk_words()})),
       entries_(geometry.slots) {}
 
 std::uint64_t ReceiveQueue::bitmap_bytes() const {
@@ -69,7 +74,10 @@ Result<ReceiveQueue::Posted> ReceiveQueue::post(std::span<std::byte> buffer, tra
                  fmt::format("receive {} still occupies the next of {} slots", entry.number, geometry_.slots)};
   entry = {.number = posted_, .length = buffer.size(), .open = true};
   const auto packets = static_cast<std::uint32_t>((buffer.size() + mtu_ - 1) / mtu_);
-  table_.post(slot_of(posted_), generation_of(posted_), packets);
+  if (engine_ == nullptr)
+    table_.post(slot_of(posted_), generation_of(posted_), packets);
+  else
+    engine_->post(slot_of(posted_), generation_of(posted_), packets);
   const transport::Aim aim = endpoint.expose(slot_of(posted_), generation_of(posted_), buffer);
   return Posted{RecvHandle{posted_++}, aim};
 }
@@ -77,10 +85,13 @@ Result<ReceiveQueue::Posted> ReceiveQueue::post(std::span<std::byte> buffer, tra
 Result<void> ReceiveQueue::complete(RecvHandle handle, transport::Endpoint& endpoint, const Quiescence& quiescence) {
   if (find(handle) == nullptr) return closed(handle);
   const core::SlotIndex slot = slot_of(handle.number);
-  table_.close(slot);
+  if (engine_ == nullptr) table_.close(slot);
   endpoint.retract(slot);
   quiescence.wait();
-  table_.clean(slot);
+  if (engine_ == nullptr)
+    table_.clean(slot);
+  else
+    engine_->complete(slot);
   entries_[slot.value].open = false;
   return {};
 }
@@ -130,8 +141,11 @@ Result<void> ReceiveQueue::set_length(RecvHandle handle, Bytes length) {
     return Error{
         ErrorCode::InvalidArgument,
         fmt::format("a message of {} bytes does not fit the posted receive of {} bytes", length.count, entry->length)};
-  core::ReceiveWorker::apply_end(table_, slot_of(handle.number),
-                                 static_cast<std::uint32_t>((length.count + mtu_ - 1) / mtu_));
+  const auto packets = static_cast<std::uint32_t>((length.count + mtu_ - 1) / mtu_);
+  if (engine_ == nullptr)
+    core::ReceiveWorker::apply_end(table_, slot_of(handle.number), packets);
+  else
+    engine_->end(slot_of(handle.number), packets);
   return {};
 }
 

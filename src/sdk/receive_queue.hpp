@@ -18,6 +18,7 @@
 
 #include "core/message_table.hpp"
 #include "core/receive_worker.hpp"
+#include "sdk/offload.hpp"
 #include "sdk/quiescence.hpp"
 #include "sdr/queue_pair.hpp"
 #include "transport/transport.hpp"
@@ -26,7 +27,9 @@ namespace sdr::sdk {
 
 class ReceiveQueue {
  public:
-  ReceiveQueue(const core::TableGeometry& geometry, std::uint32_t mtu, std::uint8_t generations);
+  // With an engine that receives, the table is the engine's.
+  ReceiveQueue(const core::TableGeometry& geometry, std::uint32_t mtu, std::uint8_t generations,
+               OffloadEngine* engine = nullptr);
 
   [[nodiscard]] const core::MessageTable& table() const { return table_; }
   [[nodiscard]] std::uint64_t bitmap_bytes() const;
@@ -58,6 +61,7 @@ class ReceiveQueue {
   static Error closed(RecvHandle handle);
 
   core::TableGeometry geometry_;
+  OffloadEngine* engine_;  // null: the table is our own
   std::uint32_t mtu_;
   std::uint8_t generations_;
   std::vector<core::Slot> slots_;

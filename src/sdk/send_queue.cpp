@@ -18,8 +18,8 @@ Error closed(SendHandle handle) {
 
 }  // namespace
 
-SendQueue::SendQueue(const SendGeometry& geometry)
-    : geometry_(geometry), sends_(geometry.slots), extents_(geometry.slots + kExtraExtents) {}
+SendQueue::SendQueue(const SendGeometry& geometry, OffloadEngine* engine)
+    : geometry_(geometry), engine_(engine), sends_(geometry.slots), extents_(geometry.slots + kExtraExtents) {}
 
 SendQueue::Send* SendQueue::find(SendHandle handle) {
   Send& send = sends_[handle.number % geometry_.slots];
@@ -115,6 +115,14 @@ bool SendQueue::finished(SendHandle handle, const transport::Endpoint& endpoint)
   return send->extents == 0 && released(*send, endpoint);
 }
 
+core::SlotIndex SendQueue::slot_of(const Extent& extent) const {
+  return core::SlotIndex(static_cast<std::uint32_t>(extent.number % geometry_.slots));
+}
+
+core::Generation SendQueue::generation_of(const Extent& extent) const {
+  return core::Generation(static_cast<std::uint8_t>(extent.number / geometry_.slots % geometry_.generations));
+}
+
 core::ChannelIndex SendQueue::channel_of(std::uint64_t packet_id) const {
   return core::ChannelIndex(static_cast<std::uint8_t>(packet_id / burst_ % geometry_.channels));
 }
@@ -128,9 +136,8 @@ std::size_t SendQueue::cut(std::span<transport::Packet> batch, std::uint64_t pac
   for (std::size_t e = 0; e < count_ && n < batch.size() && open(); ++e) {
     const Extent& extent = extents_[(head_ + e) % extents_.size()];
     const Send& send = sends_[extent.number % geometry_.slots];
-    const core::SlotIndex slot(static_cast<std::uint32_t>(extent.number % geometry_.slots));
-    const core::Generation generation(
-        static_cast<std::uint8_t>(extent.number / geometry_.slots % geometry_.generations));
+    const core::SlotIndex slot = slot_of(extent);
+    const core::Generation generation = generation_of(extent);
     std::uint64_t left = extent.bytes;
     std::uint32_t trailing = extent.trailing;
     const std::byte* data = extent.data;
@@ -153,6 +160,40 @@ std::size_t SendQueue::cut(std::span<transport::Packet> batch, std::uint64_t pac
   return n;
 }
 
+void SendQueue::submit() {
+  for (; submitted_ < count_; ++submitted_) {
+    const Extent& extent = extents_[(head_ + submitted_) % extents_.size()];
+    const SendExtent order{.data = extent.data,
+                           .bytes = extent.bytes,
+                           .slot = slot_of(extent),
+                           .generation = generation_of(extent),
+                           .first = extent.next_packet,
+                           .trailing = extent.trailing,
+                           .user_immediate = sends_[extent.number % geometry_.slots].user_immediate};
+    if (!engine_->submit(order)) return;
+  }
+}
+
+std::size_t SendQueue::fetch(std::span<transport::Packet> batch, std::uint64_t paced, std::uint64_t window,
+                             std::uint64_t overhead) {
+  submit();
+  std::array<SendWork, kBatch> made;
+  const std::size_t most = engine_->made(std::span(made).first(batch.size()));
+  std::uint64_t payload = 0;
+  std::size_t n = 0;
+  for (; n < most && payload + n * overhead < paced && payload + n * kPacketCost < window; ++n) {
+    const SendWork& work = made[n];
+    batch[n] = {.local = work.data,
+                .immediate = work.immediate,
+                .length = work.length,
+                .generation = work.generation,
+                .channel = work.channel,
+                .aim = &sends_[geometry_.layout.decode(work.immediate).slot.value % geometry_.slots].aim};
+    payload += work.length;
+  }
+  return n;
+}
+
 void SendQueue::take(const transport::Packet& packet) {
   Extent& extent = extents_[head_];
   ++extent.next_packet;
@@ -168,6 +209,7 @@ void SendQueue::take(const transport::Packet& packet) {
     --send.extents;
     head_ = (head_ + 1) % extents_.size();
     --count_;
+    if (submitted_ != 0) --submitted_;
   }
 }
 
@@ -177,11 +219,16 @@ bool SendQueue::pump(transport::Endpoint& endpoint, Pacer& pacer, LandingWindow&
   std::array<transport::Packet, kBatch> batch;
   while (count_ > 0) {
     const std::uint64_t paced = pacer.allowance(now);
-    if (paced == 0 || window.allowance() == 0) return false;
+    if (paced == 0 || window.allowance() == 0 || limited()) return false;
     // Up to the end of a burst: what is left over of one would be a system call by itself.
     const std::size_t beyond = (packets_sent_ + kBatch) % burst_;
-    const std::span<transport::Packet> whole = std::span(batch).first(kBatch - (beyond < kBatch ? beyond : 0));
-    const std::size_t wanted = cut(whole, paced, window.allowance(), overhead_per_packet);
+    const std::size_t most = kBatch - (beyond < kBatch ? beyond : 0);
+    const std::span<transport::Packet> whole =
+        std::span(batch).first(static_cast<std::size_t>(std::min<std::uint64_t>(most, limit_ - packets_sent_)));
+    const bool offloaded = engine_ != nullptr && engine_->sends();
+    const std::size_t wanted = offloaded ? fetch(whole, paced, window.allowance(), overhead_per_packet)
+                                         : cut(whole, paced, window.allowance(), overhead_per_packet);
+    if (wanted == 0) return true;  // the device is at it
     const std::size_t taken = endpoint.write(std::span(batch).first(wanted), now);
     std::uint64_t payload = 0;
     for (std::size_t i = 0; i < taken; ++i) {
@@ -190,6 +237,7 @@ bool SendQueue::pump(transport::Endpoint& endpoint, Pacer& pacer, LandingWindow&
     }
     pacer.spend(payload + taken * overhead_per_packet);
     window.spend(payload + taken * kPacketCost);
+    if (offloaded) engine_->sent(taken);
     if (taken < wanted) return true;
   }
   return false;

@@ -19,6 +19,7 @@
 #include "core/immediate.hpp"
 #include "sdk/clear_to_send.hpp"
 #include "sdk/landing_window.hpp"
+#include "sdk/offload.hpp"
 #include "sdk/pacer.hpp"
 #include "sdr/queue_pair.hpp"
 #include "transport/transport.hpp"
@@ -36,7 +37,8 @@ struct SendGeometry {
 
 class SendQueue {
  public:
-  explicit SendQueue(const SendGeometry& geometry);
+  // With an engine that sends, the engine cuts extents into packets.
+  explicit SendQueue(const SendGeometry& geometry, OffloadEngine* engine = nullptr);
 
   // Takes the next message number. `grant` is its announcement.
   Result<SendHandle> start(std::optional<std::uint32_t> user_immediate, const Announcement& grant,
@@ -54,6 +56,10 @@ class SendQueue {
   // Injects what pace, window and transport take. True when the transport was full.
   bool pump(transport::Endpoint& endpoint, Pacer& pacer, LandingWindow& window, std::uint64_t overhead_per_packet,
             TimePoint now);
+
+  // No packet goes out once so many have; what waits then does so for nothing but a higher limit.
+  void set_limit(std::uint64_t packets) { limit_ = packets; }
+  [[nodiscard]] bool limited() const { return packets_sent_ >= limit_; }
 
   [[nodiscard]] std::uint64_t next_number() const { return next_; }
   [[nodiscard]] std::uint64_t backlog() const { return backlog_; }
@@ -99,10 +105,18 @@ class SendQueue {
   // them.
   std::size_t cut(std::span<transport::Packet> batch, std::uint64_t paced, std::uint64_t window,
                   std::uint64_t overhead) const;
+  // The same, of packets that the engine has made so far.
+  std::size_t fetch(std::span<transport::Packet> batch, std::uint64_t paced, std::uint64_t window,
+                    std::uint64_t overhead);
+  void submit();
   void take(const transport::Packet& packet);
+  [[nodiscard]] core::SlotIndex slot_of(const Extent& extent) const;
+  [[nodiscard]] core::Generation generation_of(const Extent& extent) const;
   [[nodiscard]] core::ChannelIndex channel_of(std::uint64_t packet_id) const;
 
   SendGeometry geometry_;
+  OffloadEngine* engine_;
+  std::size_t submitted_ = 0;    // of the extents that wait, the ones that the engine has
   std::vector<Send> sends_;      // by number modulo slots
   std::vector<Extent> extents_;  // ring
   std::size_t head_ = 0;
@@ -112,6 +126,7 @@ class SendQueue {
   std::uint64_t packets_sent_ = 0;
   std::uint64_t bytes_sent_ = 0;
   std::uint64_t burst_ = 1;
+  std::uint64_t limit_ = UINT64_MAX;
 };
 
 }  // namespace sdr::sdk

@@ -276,6 +276,32 @@ TEST(CEnvironment, Reports_GoToStderrAtDestroy) {
   EXPECT_NE(text.find("received: 4 packets, 0 duplicate"), std::string::npos) << text;
 }
 
+TEST(CEnvironment, Offload_MovesTheDataAndIsReported) {
+  const Variable device("SDR_OFFLOAD_DEVICE", "host");
+  const Variable sending("SDR_DPA_TX_OFFLOADING_ENABLE", "1");
+  const Variable workers("SDR_DPA_TX_NUM_WORKERS", "2");
+  const Variable rx("SDR_DPA_RX_PROFILE_STATS_REPORT", "1");
+  const Variable tx("SDR_DPA_TX_PROFILE_STATS_REPORT", "1");
+  Loopback pair;
+  constexpr std::uint32_t kBytes = 200'000;
+  Memory out(pair.a.context, kBytes), in(pair.b.context, kBytes);
+  out.fill(5);
+  sdr_recv_handle* receive = post(pair.b.qp, in.receive(0, kBytes));
+  ASSERT_TRUE(wait_sent(send(pair.a.qp, out.send(0, kBytes))));
+  const Bitmap bitmap(receive);
+  for (std::uint32_t chunk = 0; chunk * 4096 < kBytes; ++chunk)
+    ASSERT_TRUE(eventually([&] { return bitmap.has(chunk); })) << chunk;
+  EXPECT_EQ(in.bytes(), out.bytes());
+  EXPECT_EQ(sdr_recv_complete(receive), SDR_SUCCESS);
+  testing::internal::CaptureStderr();
+  pair.a.destroy_qp();
+  pair.b.destroy_qp();
+  const std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_NE(text.find("sent: 196 packets, 200000 payload bytes"), std::string::npos) << text;
+  EXPECT_NE(text.find("received: 196 packets, 0 duplicate"), std::string::npos) << text;
+  EXPECT_NE(text.find("device: host, 2 threads, receives and sends; worked to the end"), std::string::npos) << text;
+}
+
 TEST(CEnvironment, Generations_MustAgreeAndReachThePeer) {
   std::unique_ptr<End> a;
   {

@@ -52,12 +52,29 @@ TEST(Environment, ValuesOutsideTheirLimits_AreRefusedByName) {
   EXPECT_NE(refusal({{"SDR_DPA_RX_PROFILE_STATS_REPORT", "maybe"}}), "accepted");
 }
 
-TEST(Environment, OffloadThatIsNotThere_IsRefused) {
-  EXPECT_NE(refusal({{"SDR_DPA_TX_OFFLOADING_ENABLE", "1"}}).find("no DPA"), std::string::npos);
-  EXPECT_NE(refusal({{"SDR_DPA_TX_NUM_WORKERS", "16"}}).find("no DPA"), std::string::npos);
-  EXPECT_EQ(refusal({{"SDR_DPA_TX_OFFLOADING_ENABLE", "0"}}), "accepted");
-  EXPECT_EQ(refusal({{"SDR_DPA_TX_NUM_WORKERS", "0"}}), "accepted");
-  EXPECT_EQ(refusal({{"SDR_DPA_TX_OFFLOADING_ENABLE", "0"}, {"SDR_DPA_TX_NUM_WORKERS", "16"}}), "accepted");
+TEST(Environment, Offload_IsAskedForByDeviceOrBySending) {
+  const auto offload = [](const Variables& variables) { return read(variables)->offload; };
+  EXPECT_FALSE(offload({}));
+  EXPECT_FALSE(offload({{"SDR_DPA_TX_OFFLOADING_ENABLE", "0"}, {"SDR_DPA_TX_NUM_WORKERS", "16"}}));
+  EXPECT_FALSE(offload({{"SDR_DPA_TX_NUM_WORKERS", "0"}, {"SDR_OFFLOAD_DEVICE", "none"}}));
+  const auto sends = offload({{"SDR_DPA_TX_OFFLOADING_ENABLE", "1"}, {"SDR_DPA_TX_NUM_WORKERS", "3"}});
+  ASSERT_TRUE(sends);
+  EXPECT_TRUE(sends->send);
+  EXPECT_FALSE(sends->receive);
+  EXPECT_EQ(sends->threads, 3U);
+  const auto receives = offload({{"SDR_OFFLOAD_DEVICE", "host"}});
+  ASSERT_TRUE(receives);
+  EXPECT_TRUE(receives->receive);
+  EXPECT_FALSE(receives->send);
+  EXPECT_EQ(receives->device, OffloadDevice::Host);
+  EXPECT_TRUE(offload({{"SDR_OFFLOAD_DEVICE", "host"}, {"SDR_DPA_TX_NUM_WORKERS", "2"}})->send);
+}
+
+TEST(Environment, OffloadThatCannotBe_IsRefusedByName) {
+  EXPECT_EQ(refusal({{"SDR_OFFLOAD_DEVICE", "bluefield"}}),
+            "SDR_OFFLOAD_DEVICE=bluefield is none of none, host and riscv");
+  EXPECT_NE(refusal({{"SDR_OFFLOAD_DEVICE", "none"}, {"SDR_DPA_TX_OFFLOADING_ENABLE", "1"}}), "accepted");
+  EXPECT_NE(refusal({{"SDR_DPA_TX_NUM_WORKERS", "-1"}}), "accepted");
 }
 
 TEST(Environment, WhatMeansNothingToASocket_IsAcceptedButNotNonsense) {

@@ -119,15 +119,16 @@ TEST(ChunkFold, FullChunks_AgreeWithCounting) {
     if (round % 4 == 0) word |= mostly_set(random);
     if (round % 100 == 0) word = round % 200 == 0 ? 0 : ~std::uint64_t{0};
     for (std::uint32_t log = 0; log <= 6; ++log) {
+      const std::uint32_t per_chunk = 1U << log;
       std::uint64_t expected = 0;
-      for (std::uint32_t first = 0; first < 64; first += 1U << log) {
-        const std::uint64_t chunk = bit_range(first, first + (1U << log));
-        if ((word & chunk) == chunk) expected |= std::uint64_t{1} << first;
+      for (std::uint32_t first = 0; first < 64; first += per_chunk) {
+        const std::uint64_t chunk = bit_range(first, first + per_chunk);
+        if ((word & chunk) == chunk) expected |= std::uint64_t{1} << (first + per_chunk - 1);
       }
       ASSERT_EQ(full_chunks(word, log), expected) << std::hex << word << " log " << log;
       std::uint64_t side_by_side = 0;
       for (std::uint32_t chunk = 0; chunk < 64U >> log; ++chunk)
-        side_by_side |= (expected >> (chunk << log) & 1) << chunk;
+        side_by_side |= (expected >> ((chunk << log) + per_chunk - 1) & 1) << chunk;
       ASSERT_EQ(gather_chunks(expected, log), side_by_side) << std::hex << word << " log " << log;
     }
   }

@@ -40,7 +40,7 @@ struct WeakDoorbellSee : Orders {
 template <typename O>
 struct ThreadPlatform {
   using Orders = O;
-  static void relax() { std::this_thread::yield(); }
+  static void relax(std::uint32_t) { std::this_thread::yield(); }
   static void begin_batch() {}
   static void keep_batch() {}
   static void drop_batch() {}

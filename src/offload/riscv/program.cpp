@@ -68,6 +68,7 @@ long system_call(long number, long a0 = 0, long a1 = 0, long a2 = 0, long a3 = 0
 
 constexpr long kExit = 93;
 constexpr long kExitGroup = 94;
+constexpr long kNanosleep = 101;
 constexpr long kSchedYield = 124;
 constexpr long kGetParent = 173;
 constexpr long kClone = 220;
@@ -76,6 +77,8 @@ constexpr long kMap = 222;
 // Where the windows are mapped; the counting plugin of the emulator tells them apart by these (bits 36 and up).
 constexpr std::uintptr_t kDeviceAddress = 0x10'0000'0000;
 constexpr std::uintptr_t kHostAddress = 0x20'0000'0000;
+
+constexpr std::uint32_t kPatience = 500;  // rounds without work before a worker sleeps
 
 long g_parent = 0;
 
@@ -86,8 +89,13 @@ long g_parent = 0;
 struct RiscvPlatform {
   using Orders = sdr::offload::Orders;
   // An idle device gives the core to whoever has something to do, and ends when its host is gone.
-  void relax() {
-    system_call(kSchedYield);
+  void relax(std::uint32_t times) {
+    if (times < kPatience) {
+      system_call(kSchedYield);
+    } else {
+      const long pause[2] = {0, 20'000};  // seconds, nanoseconds
+      system_call(kNanosleep, reinterpret_cast<long>(pause));
+    }
     if (++idle % 64 == 0 && system_call(kGetParent) != g_parent) end_process(3);
   }
   // Hints that the instruction set leaves to custom use, and no more than that elsewhere.
