@@ -135,15 +135,17 @@ def sdr_facts(report):
     return {k: report[k] for k in keep if k in report}
 
 
-def bulk_sdr(scheme):
+def bulk_sdr(scheme, told=True):
+    """`told`: the path's rate, instead of finding it."""
     def run(path, seconds):
         if scheme == "none" and path.loss > 0:
             raise Skipped("scheme none repairs nothing: each message that misses a packet is given up after a second")
         writes = max(4, round(seconds * path.rate_mbit * 1e6 / 8 / (32 << 20)))
         sdr = path.machine.sdr
+        rate = f"--rate {path.rate_mbit}Mbit" if told else ""
         out, report = path.run(
             f"{sdr} perf --listen $SDR_SELF:7000 --once >&2",
-            f"{sdr} perf $SDR_PEER:7000 --rate {path.rate_mbit}Mbit --scheme {scheme} --size 32MiB --inflight 8 "
+            f"{sdr} perf $SDR_PEER:7000 {rate} --scheme {scheme} --size 32MiB --inflight 8 "
             f"--iters {writes} --warmup 2 --no-verify --json || true", 7000, seconds * 4 + 20)
         result = last_json(out)
         return result["goodput_gbps"] * 1000, {**sdr_facts(result), "path": path_facts(report)}
@@ -219,6 +221,7 @@ def bulk_quic(path, seconds):
 
 BULK = {
     "sdr adaptive": (bulk_sdr("adaptive"), SDR_PAYLOAD),
+    "sdr model": (bulk_sdr("adaptive", told=False), SDR_PAYLOAD),
     "sdr none": (bulk_sdr("none"), SDR_PAYLOAD),
     "tcp bbr": (bulk_tcp("bbr"), TCP_PAYLOAD),
     "tcp cubic": (bulk_tcp("cubic"), TCP_PAYLOAD),

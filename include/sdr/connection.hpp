@@ -28,6 +28,7 @@
 #include "sdr/device.hpp"
 #include "sdr/executor.hpp"
 #include "sdr/link_estimator.hpp"
+#include "sdr/path_rate.hpp"
 #include "sdr/queue_pair.hpp"
 #include "sdr/result.hpp"
 #include "sdr/units.hpp"
@@ -54,6 +55,10 @@ struct ConnectionOptions {
   // always may be, and with 1 whatever takes less than a 256th of the RTT.
   double max_overhead = 1.0;
   std::shared_ptr<LinkEstimator> link;  // shared with other connections to this peer; null: its own
+  // How fast to send. Automatic: queue_pair.rate if there is one, otherwise a controller finds the rate of the path.
+  RateMode rate_mode = RateMode::Automatic;
+  Bandwidth max_rate{};                 // never faster than this, whatever a controller finds; zero: no such limit
+  std::shared_ptr<PathRate> path_rate;  // shared with other connections to this peer; null: its own, if it needs one
   QueuePairOptions queue_pair;  // mtu, chunk, rate, slots ...; max_message is the largest single transfer of a Write
   double rto_factor = 3.0;      // SR RTO: timeout in RTTs (the paper evaluates 3)
   double reorder_tolerance = 1.0 / 16;  // how long a gap may be reordering, in RTTs
@@ -87,6 +92,7 @@ struct ConnectionStatistics {
   Duration rtt_min{0};
   double loss_estimate = 0;  // packets_lost / packets_sent
   Duration time_lost{0};     // Writes' waiting beyond their last first transmission plus one RTT
+  RateStatus rate;           // of the path; pace and in_flight are this connection's
 };
 
 struct WriteHandle {
@@ -107,6 +113,12 @@ struct ReceiveCompletion {
   std::optional<std::uint32_t> immediate;  // if the Write carried one
   TimePoint at{};
   std::optional<Error> error;
+};
+
+// How far the oldest receive that is not complete has come without a gap.
+struct LandedPrefix {
+  ReceiveHandle handle;
+  std::uint64_t bytes = 0;
 };
 
 class Connection {
@@ -143,6 +155,9 @@ class Connection {
   [[nodiscard]] bool settled() const;
   // Bytes of Writes that the peer is known to hold, of the oldest unfinished Write: for progress displays.
   [[nodiscard]] std::uint64_t bytes_acknowledged() const;
+  // The front of the oldest receive under way that has landed (whole chunks): these bytes are the Write's, and can be
+  // read before its completion. The prefix of one receive only grows. Nothing when no receive is posted.
+  [[nodiscard]] std::optional<LandedPrefix> landed_prefix() const;
   // Bytes of the receives under way that have landed (whole chunks).
   [[nodiscard]] std::uint64_t bytes_landed() const;
   // Why the connection has failed, if it has.
@@ -151,8 +166,11 @@ class Connection {
   // What has been learned of the path towards the peer.
   [[nodiscard]] LinkEstimate link() const;
   [[nodiscard]] const QueuePairGeometry& geometry() const;
+  // See QueuePair::offload_failure(): no failure of the connection.
+  [[nodiscard]] std::optional<Error> offload_failure() const;
   [[nodiscard]] std::string peer_name() const;
   [[nodiscard]] bool local_path() const;
+  // Of a connection with a fixed rate.
   void set_rate(Bandwidth rate);
 
  private:

@@ -10,6 +10,7 @@
 #include "reliability/loss_count.hpp"
 #include "reliability/outgoing.hpp"
 #include "reliability/peer_watch.hpp"
+#include "reliability/sending_rate.hpp"
 #include "reliability/timing.hpp"
 #include "units/byte_codec.hpp"
 
@@ -29,10 +30,6 @@ constexpr std::uint32_t kMagic = 0x53445243;                          // "SDRC"
 constexpr std::uint32_t kVersion = reliability::kReliabilityVersion;  // ends must read each other's messages
 // Rounds of feed and inject in one call before control and timers get their turn.
 constexpr int kRoundsPerDrive = 8;
-// Payload waiting in the QueuePair: enough for a system call and its successor, little enough that a repair does not
-// wait long behind it.
-constexpr std::uint64_t kBacklogMost = 256 << 10;
-constexpr Duration kBacklogTime = std::chrono::microseconds(200);
 // A driver that calls so much too late was away.
 constexpr Duration kAbsence = std::chrono::seconds(1);
 
@@ -61,6 +58,7 @@ class Connection::Impl {
         timing_{.rtt = reliability::RttEstimator(options.queue_pair.initial_rtt),
                 .rto_factor = options.rto_factor,
                 .tolerance_share = options.reorder_tolerance},
+        rate_(options, *queue_pair_),
         shape_(make_shape()),
         outgoing_(shape_, *queue_pair_, *executor_, *link_, queue_pair_->max_control()),
         incoming_(shape_, *queue_pair_, *executor_, options.posted_ahead),
@@ -101,6 +99,7 @@ class Connection::Impl {
     if (const std::string remote_code = fmt::format("{}:{}", k, m); remote_code != local_code)
       return mismatch("data:parity chunks", local_code, remote_code);
     if (Result<void> connected = queue_pair_->connect(inner); !connected) return connected;
+    rate_.connected();
     connected_ = true;
     return {};
   }
@@ -132,7 +131,8 @@ class Connection::Impl {
     watch(now);
     if (failure_) return kNever;
     expected_ = std::min({network, injection, queue_pair_->next_timeout(), outgoing_.next_timeout(now),
-                          incoming_.next_timeout(), watch_.next_timeout(waiting()), fail_time()});
+                          incoming_.next_timeout(), watch_.next_timeout(waiting()), question_at(now),
+                          rate_.next_timeout(), fail_time()});
     expected_ = std::max(expected_, now);
     return expected_;
   }
@@ -143,6 +143,7 @@ class Connection::Impl {
   std::shared_ptr<Executor> executor_;
   std::shared_ptr<LinkEstimator> link_;
   reliability::Timing timing_;
+  reliability::SendingRate rate_;
   TransferShape shape_;
   reliability::Outgoing outgoing_;
   reliability::Incoming incoming_;
@@ -168,6 +169,7 @@ class Connection::Impl {
     out.rtt_smoothed = timing_.rtt.smoothed();
     out.rtt_min = timing_.rtt.min();
     out.loss_estimate = losses_.share();
+    out.rate = rate_.status();
     return out;
   }
 
@@ -227,6 +229,7 @@ class Connection::Impl {
       newest_echo_ = reports.header.echo_newest;
       timing_.rtt.sample(Duration(static_cast<std::int64_t>(stamp - echoed)), reports.header.echo_held == 0);
     }
+    rate_.reported(reports.header, watch_.silence(now), timing_.silent_after(), now);
     learn(reports.header);
     watch_.note_landed(reports.header.packets_landed, reports.header.echo_newest);
     if (Result<void> taken = outgoing_.handle(reports.header); !taken) return fail(taken.error(), now);
@@ -237,6 +240,8 @@ class Connection::Impl {
   void learn(const reliability::ReportsHeader& header) {
     if (timing_.rtt.measured()) link_->saw_rtt(timing_.rtt.min(), timing_.rtt.smoothed(), timing_.rtt.variance());
     losses_.landed(header.echo_newest, header.packets_landed);
+    // What a full queue takes is no sign of what the path loses by itself.
+    if (rate_.congested()) losses_.skip_sample();
     if (const auto sample = losses_.take_sample()) link_->saw_packets(sample->sent, sample->lost, sample->exact);
     delivery_.landed(header.echo_newest, header.packets_landed, timing_.rtt.smoothed());
     if (const auto packets_a_second = delivery_.take())
@@ -245,19 +250,22 @@ class Connection::Impl {
 
   // Feeds and injects until pace, window or the transport say stop, or there is nothing to send.
   TimePoint send(TimePoint now) {
-    const Bandwidth rate = queue_pair_->rate();
-    const std::uint64_t packet = queue_pair_->geometry().mtu;
-    const std::uint64_t backlog =
-        rate.limited() ? std::clamp<std::uint64_t>(rate.bytes_in(kBacklogTime).count, 2 * packet, kBacklogMost)
-                       : kBacklogMost;
     // Into the dark no data: only offers ask whether somebody is there again. And none before the RTT is known: a
     // timeout that guesses it would repeat everything.
     const bool dark = !timing_.rtt.measured() || (watch_.silence(now) > timing_.silent_after() && !outgoing_.idle());
+    if (!dark && rate_.controlled()) {
+      rate_.adjust(timing_.rtt, now);
+      timing_.offers_apart = rate_.offers_apart();
+      outgoing_.set_path(rate_.path_rate(), rate_.congested());
+    }
+    const std::uint64_t backlog = rate_.backlog();
+    const std::uint32_t piece = rate_.piece();
     TimePoint next = kNever;
     for (int round = 0; round < kRoundsPerDrive; ++round) {
-      if (!dark) outgoing_.feed(backlog, timing_, now);
+      if (!dark) outgoing_.feed(backlog, piece, timing_, now);
       const std::uint64_t before = queue_pair_->backlog();
       next = queue_pair_->inject(now);
+      rate_.note_waiting(queue_pair_->backlog() > 0);
       if (queue_pair_->backlog() == before || dark) return next;
     }
     return now;
@@ -268,7 +276,12 @@ class Connection::Impl {
     ByteWriter writer(control_);
     write_message(writer);
     if (!writer.ok()) return;
+    transmit(writer, now);
+  }
+
+  void transmit(const ByteWriter& writer, TimePoint now) {
     ++controls_sent_;
+    rate_.sent_control(writer.size());
     (void)queue_pair_->send_control(writer.written(), now);
   }
 
@@ -277,24 +290,38 @@ class Connection::Impl {
       for (;;) {
         ByteWriter writer(control_);
         if (!poll(writer)) return;
-        ++controls_sent_;
-        (void)queue_pair_->send_control(writer.written(), now);
+        transmit(writer, now);
       }
     };
     drain([&](ByteWriter& writer) { return incoming_.poll_reports(writer, timing_, now); });
     drain([&](ByteWriter& writer) {
       if (!outgoing_.poll_offers(writer, timing_, watch_.silence(now), now)) return false;
-      const std::uint64_t sent = queue_pair_->counters().packets_sent;
-      if (sent != packets_offered_) data_at_ = now;
-      packets_offered_ = sent;
-      losses_.offered(reliability::to_stamp(now), sent, data_at_ + timing_.tolerance() <= now);
+      offered(now);
       return true;
     });
+    if (question_at(now) <= now) {
+      send_control([&](ByteWriter& writer) { outgoing_.write_question(writer, now); }, now);
+      offered(now);
+    }
     drain([&](ByteWriter& writer) { return outgoing_.poll_repair_groups(writer, timing_, now); });
     while (const auto ping = watch_.poll(waiting(), now)) {
       const std::size_t full = std::min<std::size_t>(control_.size(), queue_pair_->geometry().mtu);
       send_control([&](ByteWriter& writer) { write(writer, *ping, ping->full_size ? full : 0); }, now);
     }
+  }
+
+  // When to ask what has landed: nobody answers in the dark.
+  [[nodiscard]] TimePoint question_at(TimePoint now) const {
+    return watch_.silence(now) > timing_.silent_after() ? kNever : rate_.question_at(now);
+  }
+
+  // Offers go out.
+  void offered(TimePoint now) {
+    const std::uint64_t sent = queue_pair_->counters().packets_sent;
+    if (sent != packets_offered_) data_at_ = now;
+    packets_offered_ = sent;
+    losses_.offered(reliability::to_stamp(now), sent, data_at_ + timing_.tolerance() <= now);
+    rate_.offered(now);
   }
 
   // Whatever came from the peer, a CTS or a late packet too, is a sign of life.
@@ -388,7 +415,9 @@ Result<std::unique_ptr<Connection>> Connection::create(DevicePtr device, const C
     if (!created) return created.error();
     code = std::move(created).value();
   }
-  Result<std::unique_ptr<QueuePair>> queue_pair = QueuePair::create(std::move(device), options.queue_pair);
+  QueuePairOptions queue_pair_options = options.queue_pair;
+  queue_pair_options.ecn = reliability::SendingRate::heeds_marks(options);
+  Result<std::unique_ptr<QueuePair>> queue_pair = QueuePair::create(std::move(device), queue_pair_options);
   if (!queue_pair) return queue_pair.error();
   const QueuePairGeometry& geometry = (*queue_pair)->geometry();
   if (code && geometry.max_message / geometry.chunk_bytes < code->shape().m)
@@ -438,6 +467,9 @@ bool Connection::settled() const {
 std::uint64_t Connection::bytes_acknowledged() const {
   return impl_->outgoing_.bytes_held();
 }
+std::optional<LandedPrefix> Connection::landed_prefix() const {
+  return impl_->incoming_.landed_prefix();
+}
 std::uint64_t Connection::bytes_landed() const {
   return impl_->incoming_.bytes_landed();
 }
@@ -452,6 +484,9 @@ ConnectionStatistics Connection::statistics() const {
 }
 const QueuePairGeometry& Connection::geometry() const {
   return impl_->queue_pair_->geometry();
+}
+std::optional<Error> Connection::offload_failure() const {
+  return impl_->queue_pair_->offload_failure();
 }
 std::string Connection::peer_name() const {
   return impl_->queue_pair_->peer_name();

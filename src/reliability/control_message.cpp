@@ -7,6 +7,7 @@ namespace {
 
 enum class Kind : std::uint8_t { Ping = 1, Pong = 2, Offers = 3, Reports = 4, RepairGroups = 5 };
 constexpr std::uint8_t kFullSize = 1;  // flag of Ping and Pong
+constexpr std::uint8_t kQuestion = 1;  // flag of Offers
 constexpr std::uint8_t kAllSent = 1;   // flags of an offer
 constexpr std::uint8_t kImmediate = 2;
 constexpr std::uint8_t kTailCode = 4;
@@ -45,6 +46,7 @@ std::optional<Message> parse(std::span<const std::byte> datagram) {
       header.stamp = reader.u64();
       header.settled_below = reader.u64();
       header.rate_bits = reader.u64();
+      header.question = (reader.u8() & kQuestion) != 0;
       if (!reader.ok()) return std::nullopt;
       return OffersReader(header, reader);
     }
@@ -55,6 +57,8 @@ std::optional<Message> parse(std::span<const std::byte> datagram) {
       header.echo_held = reader.u64();
       header.completed_below = reader.u64();
       header.packets_landed = reader.u64();
+      header.arrival = reader.u64();
+      header.marks = reader.u64();
       if (!reader.ok()) return std::nullopt;
       return ReportsReader(header, reader);
     }
@@ -164,6 +168,7 @@ void write(ByteWriter& writer, const OffersHeader& header) {
   writer.u64(header.stamp);
   writer.u64(header.settled_below);
   writer.u64(header.rate_bits);
+  writer.u8(header.question ? kQuestion : 0);
 }
 
 void write(ByteWriter& writer, const ReportsHeader& header) {
@@ -173,6 +178,8 @@ void write(ByteWriter& writer, const ReportsHeader& header) {
   writer.u64(header.echo_held);
   writer.u64(header.completed_below);
   writer.u64(header.packets_landed);
+  writer.u64(header.arrival);
+  writer.u64(header.marks);
 }
 
 bool append(ByteWriter& writer, const Offer& offer) {

@@ -11,14 +11,18 @@
 #include <variant>
 #include <vector>
 
+#include "sdr/units.hpp"
 #include "units/byte_codec.hpp"
 
 namespace sdr::reliability {
 
-inline constexpr std::uint8_t kReliabilityVersion = 4;
+inline constexpr std::uint8_t kReliabilityVersion = 5;
 
 // A time on the writing end's clock, in nanoseconds; echoed, never interpreted, by the other.
 using Stamp = std::uint64_t;
+inline Stamp to_stamp(TimePoint time) {
+  return static_cast<Stamp>(time.time_since_epoch().count());
+}
 
 // "Are you there?" padded to a full packet when `full_size`; answered by a Pong with the same fields.
 struct Ping {
@@ -54,6 +58,7 @@ struct OffersHeader {
   Stamp stamp = 0;
   std::uint64_t settled_below = 0;  // the writer knows every transfer below to be complete
   std::uint64_t rate_bits = 0;      // its pace in bit/s, 0 when not limited
+  bool question = false;            // asks for reports at once, whether there is news of a transfer or not
 };
 
 struct ChunkRange {
@@ -89,6 +94,8 @@ struct ReportsHeader {
   std::uint64_t echo_held = 0;        // nanoseconds since those arrived
   std::uint64_t completed_below = 0;  // every transfer below is complete
   std::uint64_t packets_landed = 0;   // at this end, when the newest offers arrived
+  Stamp arrival = 0;                  // when they did, on this end's clock
+  std::uint64_t marks = 0;            // packets and datagrams that had come in with ECN's mark by then
 };
 
 // Where the parity of a block of repairs lies in the parity message, and with which code it was made (repair_code.hpp).

@@ -121,10 +121,12 @@ ReceiverTiming Incoming::receiver_timing(const Timing& timing) const {
 
 Result<void> Incoming::handle(OffersReader offers, const Timing& timing, TimePoint now) {
   if (offers.header.stamp > echo_newest_.stamp) {
-    echo_newest_ = {offers.header.stamp, now, packets_landed()};
+    const QueuePairCounters counters = queue_pair_.counters();
+    echo_newest_ = {offers.header.stamp, now, packets_landed(counters), counters.congestion_marks};
     if (echoes_.size() == kMaxEchoes) echoes_.pop_back();  // keep the oldest: it settles first
     echoes_.push_back(echo_newest_);
   }
+  answer_due_ = answer_due_ || offers.header.question;
   peer_settled_ = std::max(peer_settled_, offers.header.settled_below);
   peer_position_ = std::max(peer_position_, peer_settled_);
   if (peer_settled_ >= first_transfer_) confirm_at_ = kNever;
@@ -315,8 +317,7 @@ void Incoming::drive(const Timing& timing, TimePoint now) {
 
 // --- reporting ---
 
-std::uint64_t Incoming::packets_landed() const {
-  const QueuePairCounters counters = queue_pair_.counters();
+std::uint64_t Incoming::packets_landed(const QueuePairCounters& counters) {
   return counters.packets_received + counters.duplicate_packets + counters.late_packets + counters.out_of_range_packets;
 }
 
@@ -350,7 +351,9 @@ bool Incoming::poll_reports(ByteWriter& writer, const Timing& timing, TimePoint 
                               .echo_newest = echo_newest_.stamp,
                               .echo_held = static_cast<std::uint64_t>((now - echo_newest_.arrived).count()),
                               .completed_below = first_transfer_,
-                              .packets_landed = echo_newest_.landed});
+                              .packets_landed = echo_newest_.landed,
+                              .arrival = to_stamp(echo_newest_.arrived),
+                              .marks = echo_newest_.marks});
   answer_due_ = false;
   for (Transfer& transfer : transfers_) {
     if (!transfer.receiver || transfer.receiver->report_due() > now) continue;
@@ -393,14 +396,39 @@ void Incoming::fail(const Error& error, TimePoint now) {
   receives_.clear();
 }
 
+std::optional<LandedPrefix> Incoming::landed_prefix() const {
+  if (receives_.empty()) return std::nullopt;
+  const Receive& oldest = receives_.front();
+  LandedPrefix prefix{.handle = {oldest.number}};
+  if (!oldest.length) return prefix;
+  std::uint64_t whole = oldest.announced;  // transfers of it that are complete, if those before are
+  for (const Transfer& transfer : transfers_)
+    if (transfer.receive == oldest.number) whole = std::min(whole, transfer.index);
+  for (const Transfer& transfer : transfers_) {
+    if (transfer.receive != oldest.number || transfer.index != whole) continue;
+    if (!transfer.done) {
+      if (transfer.receiver && transfer.receiver->is_offered()) prefix.bytes = transfer.receiver->bytes_landed_in_order();
+      break;
+    }
+    ++whole;
+  }
+  prefix.bytes = std::min(prefix.bytes + whole * shape_.transfer_bytes, *oldest.length);
+  return prefix;
+}
+
 std::uint64_t Incoming::bytes_landed() const {
   std::uint64_t bytes = totals_.bytes_received;
   for (const Receive& receive : receives_) {
     if (!receive.length) continue;
-    // Transfers done and retired count whole, the others as far as they have come.
+    // Transfers done count whole, the others as far as they have come. Those that have been retired are the first ones;
+    // the last of a Write may be short.
     std::uint64_t retired = receive.announced;
-    for (const Transfer& transfer : transfers_)
-      if (transfer.receive == receive.number && !transfer.done) --retired;
+    for (const Transfer& transfer : transfers_) {
+      if (transfer.receive != receive.number) continue;
+      --retired;
+      const std::uint64_t from = std::min(transfer.index * shape_.transfer_bytes, *receive.length);
+      if (transfer.done) bytes += std::min(shape_.transfer_bytes, *receive.length - from);
+    }
     bytes += std::min(retired * shape_.transfer_bytes, *receive.length);
   }
   for (const Transfer& transfer : transfers_)

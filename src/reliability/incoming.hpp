@@ -59,6 +59,7 @@ class Incoming {
   [[nodiscard]] TimePoint next_timeout() const;
 
   void fail(const Error& error, TimePoint now);
+  [[nodiscard]] std::optional<LandedPrefix> landed_prefix() const;
   [[nodiscard]] std::uint64_t bytes_landed() const;
   [[nodiscard]] std::uint64_t bytes_expected() const;  // of the Writes under way and done
   void add_to(ConnectionStatistics& statistics) const;
@@ -92,6 +93,7 @@ class Incoming {
     Stamp stamp = 0;
     TimePoint arrived{};
     std::uint64_t landed = 0;  // packets of the peer that had landed by then
+    std::uint64_t marks = 0;   // that had come in marked by then
   };
 
   void announce();
@@ -111,7 +113,7 @@ class Incoming {
   void confirm(const Timing& timing, TimePoint now);
   [[nodiscard]] Receive* find_receive(std::uint64_t number);
   [[nodiscard]] ReceiverTiming receiver_timing(const Timing& timing) const;
-  [[nodiscard]] std::uint64_t packets_landed() const;
+  [[nodiscard]] static std::uint64_t packets_landed(const QueuePairCounters& counters);
   // Of the chunks that report_ wants, which packets are not here.
   void list_holes(const Transfer& transfer);
   void settle_echo(Duration tolerance, TimePoint now);

@@ -52,6 +52,8 @@ class LossCount {
     sampled_ = {counted_, lost_};
     return sample;
   }
+  // What has been counted since the last sample is none.
+  void skip_sample() { sampled_ = {counted_, lost_}; }
   // Of the packets whose fate is known; 0 before any is.
   [[nodiscard]] double share() const {
     return counted_ == 0 ? 0 : static_cast<double>(lost_) / static_cast<double>(counted_);

@@ -7,13 +7,6 @@
 #include <utility>
 
 namespace sdr::reliability {
-namespace {
-
-// Chunks handed out at a time: enough for one system call.
-constexpr std::uint32_t kExtentBytes = 64 << 10;
-
-}  // namespace
-
 WriteHandle Outgoing::post(std::span<const std::byte> data, std::optional<std::uint32_t> immediate) {
   writes_.push_back({.number = next_write_, .data = data, .immediate = immediate});
   return WriteHandle{next_write_++};
@@ -112,9 +105,12 @@ std::unique_ptr<TransferSender> Outgoing::make_sender(TransferPlan plan, const W
     plan.layout = shape_.code == nullptr ? CodingLayout::uncoded(chunks) : CodingLayout(chunks, shape_.code->shape());
     return std::make_unique<TransferSender>(plan, shape_.rules, shape_.code, executor_);
   }
-  tail_.assume(link_.estimate(), queue_pair_.rate(), timing);
+  tail_.assume(link_.estimate(), path_rate(), timing);
   const bool alone = write.number + 1 == next_write_;
-  plan.layout = tail_.layout(shape_, plan.data.size(), plan.offset, write.data.size(), alone);
+  // Between two ends on one machine there is nothing that loses at random, and parity takes the time of the copies.
+  plan.layout = queue_pair_.local_path()
+                    ? CodingLayout::uncoded(shape_.chunks_of(plan.data.size()))
+                    : tail_.layout(shape_, plan.data.size(), plan.offset, write.data.size(), alone);
   std::optional<coding::ErasureCode> code;
   if (plan.layout.parity_each > 0) code = codes_.find(plan.layout.longest(), plan.layout.parity_each);
   if (!code) plan.layout = CodingLayout::uncoded(plan.layout.chunks());
@@ -141,8 +137,8 @@ bool Outgoing::data_first(const Transfer& transfer) {
   return write != nullptr && !write->cut;
 }
 
-Outgoing::Choice Outgoing::choose(TimePoint now) {
-  const std::uint32_t most = std::max<std::uint32_t>(1, kExtentBytes / shape_.chunk_bytes);
+Outgoing::Choice Outgoing::choose(std::uint32_t piece, TimePoint now) {
+  const std::uint32_t most = std::max<std::uint32_t>(1, piece / shape_.chunk_bytes);
   for (Transfer& transfer : transfers_) {
     if (!transfer.sender || transfer.sender->done()) continue;
     if (const auto extent = transfer.sender->next_repair(most)) return {&transfer, *extent};
@@ -179,7 +175,7 @@ TransferSender::Covering Outgoing::covering(const Transfer& transfer, const Timi
   std::uint64_t left = write->data.size() - write->started;
   for (const Transfer& open : transfers_)
     if (open.sender && open.write == transfer.write) left += open.sender->fresh_bytes_left();
-  tail_.assume(link_.estimate(), queue_pair_.rate(), timing);
+  tail_.assume(link_.estimate(), path_rate(), timing);
   const double lost = transfer.sender->lost_share();
   return tail_.covering(shape_, left, shape_.chunks_of(write->data.size()), lost);
 }
@@ -202,7 +198,7 @@ void Outgoing::cover_repairs(const Timing& timing) {
     all += exposed.back().second.size();
   }
   if (exposed.empty()) return;
-  tail_.assume(link_.estimate(), queue_pair_.rate(), timing);
+  tail_.assume(link_.estimate(), path_rate(), timing);
   for (const auto& [transfer, repairs] : exposed) cover_repairs(*transfer, repairs, all);
 }
 
@@ -269,11 +265,11 @@ bool Outgoing::hand_out(const Choice& choice, const Timing& timing, TimePoint no
   return true;
 }
 
-void Outgoing::feed(std::uint64_t backlog, const Timing& timing, TimePoint now) {
+void Outgoing::feed(std::uint64_t backlog, std::uint32_t piece, const Timing& timing, TimePoint now) {
   start_transfers(timing, now);
   while (queue_pair_.backlog() < backlog) {
     if (shape_.rules.adaptive()) cover_repairs(timing);
-    const Choice choice = choose(now);
+    const Choice choice = choose(piece, now);
     if (choice.transfer == nullptr || !hand_out(choice, timing, now)) return;
     if (choice.extent.kind == TransferSender::Kind::Fresh ? choice.transfer->sender->data_handed_out()
                                                           : !choice.transfer->sender->fresh_left())
@@ -316,7 +312,8 @@ Result<void> Outgoing::handle(const ReportsHeader& header) {
 Result<void> Outgoing::handle(const Report& report, Stamp echo) {
   if (report.transfer < first_transfer_ || report.transfer - first_transfer_ >= transfers_.size()) return {};
   Transfer& transfer = transfers_[report.transfer - first_transfer_];
-  if (report.complete && transfer.sender && !transfer.sender->done()) link_.saw_runs(report.lost, report.runs);
+  if (report.complete && transfer.sender && !transfer.sender->done() && !congested_)
+    link_.saw_runs(report.lost, report.runs);
   return transfer.sender ? transfer.sender->handle(report, echo) : Result<void>();
 }
 
@@ -378,6 +375,18 @@ std::optional<TailCode> Outgoing::tail_code_of(const TransferPlan& plan) const {
   return TailCode{plan.layout.first, plan.layout.submessages, static_cast<std::uint16_t>(plan.layout.parity_each)};
 }
 
+OffersHeader Outgoing::offers_header(TimePoint now) const {
+  return {.stamp = to_stamp(now),
+          .settled_below = first_transfer_,
+          .rate_bits = static_cast<std::uint64_t>(path_rate().bits_per_second)};
+}
+
+void Outgoing::write_question(ByteWriter& writer, TimePoint now) const {
+  OffersHeader header = offers_header(now);
+  header.question = true;
+  write(writer, header);
+}
+
 bool Outgoing::poll_offers(ByteWriter& writer, const Timing& timing, Duration silence, TimePoint now) {
   const auto open = [](const Transfer& transfer) { return transfer.sender && !transfer.sender->done(); };
   const bool due = std::any_of(transfers_.begin(), transfers_.end(),
@@ -389,8 +398,7 @@ bool Outgoing::poll_offers(ByteWriter& writer, const Timing& timing, Duration si
     news_for_peer_ = false;
     return false;
   }
-  write(writer,
-        OffersHeader{to_stamp(now), first_transfer_, static_cast<std::uint64_t>(queue_pair_.rate().bits_per_second)});
+  write(writer, offers_header(now));
   news_for_peer_ = false;
   const Duration interval = timing.offer_interval(silence);
   passing_at_ = now + interval;

@@ -30,6 +30,9 @@ namespace sdr::reliability {
 
 class Outgoing {
  public:
+  // Handed out at a time: enough for one system call.
+  static constexpr std::uint32_t kPiece = 64 << 10;
+
   Outgoing(const TransferShape& shape, QueuePair& queue_pair, Executor& executor, LinkEstimator& link,
            std::size_t control_bytes)
       : shape_(shape), queue_pair_(queue_pair), executor_(executor), link_(link), control_bytes_(control_bytes) {}
@@ -43,8 +46,15 @@ class Outgoing {
   // Protocol: the peer claims to hold what has not been sent.
   Result<void> handle(const ReportsHeader& header);
   Result<void> handle(const Report& report, Stamp echo);
-  // Feeds the QueuePair until its backlog is `backlog` bytes deep, or nothing is to be sent now.
-  void feed(std::uint64_t backlog, const Timing& timing, TimePoint now);
+  // How fast the path is taken to be, for what depends on it; zero: the QueuePair's pace. `congested`: what is lost now
+  // is lost to a full queue.
+  void set_path(Bandwidth rate, bool congested) {
+    path_rate_ = rate;
+    congested_ = congested;
+  }
+  // Feeds the QueuePair until its backlog is `backlog` bytes deep, in pieces of at most `piece` bytes or one chunk, or
+  // nothing is to be sent now.
+  void feed(std::uint64_t backlog, std::uint32_t piece, const Timing& timing, TimePoint now);
   void expire(TimePoint now);
   void postpone(Duration absence);
   // Books what has left, closes what is acknowledged, completes Writes whose memory is free.
@@ -52,6 +62,8 @@ class Outgoing {
 
   // Writes the datagram of offers that is due, if one is.
   bool poll_offers(ByteWriter& writer, const Timing& timing, Duration silence, TimePoint now);
+  // Offers of nothing, which only ask what has landed.
+  void write_question(ByteWriter& writer, TimePoint now) const;
   // The same of what names the chunks of repair groups.
   bool poll_repair_groups(ByteWriter& writer, const Timing& timing, TimePoint now);
   [[nodiscard]] TimePoint next_timeout(TimePoint now) const;
@@ -95,7 +107,9 @@ class Outgoing {
   // Decides what of it is coded, and how.
   std::unique_ptr<TransferSender> make_sender(TransferPlan plan, const Write& write, const Timing& timing);
   void refuse(const std::deque<Write>::iterator& refused, std::uint64_t capacity, TimePoint now);
-  [[nodiscard]] Choice choose(TimePoint now);
+  [[nodiscard]] Choice choose(std::uint32_t piece, TimePoint now);
+  [[nodiscard]] Bandwidth path_rate() const { return path_rate_.limited() ? path_rate_ : queue_pair_.rate(); }
+  [[nodiscard]] OffersHeader offers_header(TimePoint now) const;
   // Adaptive: the next transfer of this one's Write may start before its parity has been handed out.
   [[nodiscard]] bool data_first(const Transfer& transfer);
   [[nodiscard]] TransferSender::Covering covering(const Transfer& transfer, const Timing& timing);
@@ -135,7 +149,9 @@ class Outgoing {
   TimePoint passing_at_ = TimePoint::min();  // when to say again how far we are, while there are any
   std::uint64_t receive_transfers_ = 0;      // of the peer's receive that the Write being cut meets
   bool parity_to_start_ = false;             // of the latest transfer
-  bool news_for_peer_ = false;               // it should hear that its final acknowledgements have come
+  Bandwidth path_rate_{};
+  bool congested_ = false;
+  bool news_for_peer_ = false;  // it should hear that its final acknowledgements have come
   ConnectionStatistics totals_;
 };
 

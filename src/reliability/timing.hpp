@@ -31,6 +31,7 @@ struct Timing {
   RttEstimator rtt;
   double rto_factor = 3;
   double tolerance_share = 1.0 / 16;
+  Duration offers_apart{0};  // at least: on a slow path they would take too much of it
 
   // How long a gap may be reordering.
   [[nodiscard]] Duration tolerance() const {
@@ -43,7 +44,7 @@ struct Timing {
   }
   // How often an open transfer is stated again; ever more slowly towards a peer that is silent.
   [[nodiscard]] Duration offer_interval(Duration silence) const {
-    const Duration usual = std::clamp(rtt.smoothed() / 4, kFastestOffer, kSlowestOffer);
+    const Duration usual = std::min(kSlowestOffer, std::max({rtt.smoothed() / 4, kFastestOffer, offers_apart}));
     return silence < silent_after() ? usual : std::clamp(silence / 4, usual, kSlowestOffer);
   }
   [[nodiscard]] Duration behind_repair() const {

@@ -14,6 +14,7 @@
 // Source: paper section 4.1; the FTO is that of section 4.1.2.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -77,6 +78,10 @@ class TransferReceiver {
   [[nodiscard]] bool is_offered() const { return offered_; }
   [[nodiscard]] std::uint64_t length() const { return length_; }
   [[nodiscard]] std::uint64_t bytes_landed() const;
+  // Up to the first chunk that is not here.
+  [[nodiscard]] std::uint64_t bytes_landed_in_order() const {
+    return std::min(std::uint64_t{tracker_.cumulative()} * chunk_bytes_, length_);
+  }
   [[nodiscard]] std::uint32_t recovered() const { return recovered_; }
   [[nodiscard]] bool fell_back() const { return fell_back_; }
   // Data chunks whose first transmission had not arrived when they were looked for, and runs of such.

@@ -178,9 +178,4 @@ class TransferSender {
   std::unique_ptr<ParityEncoder> encoder_;
 };
 
-// A time as a stamp on the wire.
-inline Stamp to_stamp(TimePoint time) {
-  return static_cast<Stamp>(time.time_since_epoch().count());
-}
-
 }  // namespace sdr::reliability

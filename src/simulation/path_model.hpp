@@ -60,6 +60,8 @@ class PathModel {
   // Handles of packets that were dropped since the last call of clear_dropped().
   [[nodiscard]] std::span<const std::uint32_t> dropped() const { return dropped_; }
   void clear_dropped() { dropped_.clear(); }
+  // Bytes that wait for the rate, as of the last offer() or due().
+  [[nodiscard]] std::uint64_t waiting_bytes() const { return bottleneck_.waiting_bytes(); }
 
   [[nodiscard]] PathCounts counts() const;
 

@@ -35,6 +35,7 @@ SimulatedEndpoint::SimulatedEndpoint(SimulatedNetwork& network, Site site, std::
       facts_{.packet_overhead = network.options().packet_overhead,
              .max_control = network.options().max_control,
              .carries_payload = network.options().carry_payload},
+      ecn_(options.ecn),
       inbox_(
           std::make_shared<SimulatedInbox>(options, network.options().carry_payload, network.options().max_control)) {}
 
@@ -105,7 +106,7 @@ std::size_t SimulatedEndpoint::write(std::span<const Packet> packets, TimePoint 
   if (!peer_) return 0;
   SimulatedWire& wire = network_.wire(site_);
   for (const Packet& packet : packets) {
-    if (!wire.send(packet, peer_->token(), *peer_, now)) dropped_by_link_++;
+    if (!wire.send(packet, peer_->token(), *peer_, ecn_, now)) dropped_by_link_++;
   }
   packets_sent_ += packets.size();
   return packets.size();
@@ -113,7 +114,7 @@ std::size_t SimulatedEndpoint::write(std::span<const Packet> packets, TimePoint 
 
 bool SimulatedEndpoint::send_control(std::span<const std::byte> datagram, TimePoint now) {
   if (!peer_ || datagram.size() > facts_.max_control) return false;
-  if (!network_.wire(site_).send_control(datagram, peer_->token(), *peer_, now)) dropped_by_link_++;
+  if (!network_.wire(site_).send_control(datagram, peer_->token(), *peer_, ecn_, now)) dropped_by_link_++;
   return true;  // queued; what the link does to it nobody is told
 }
 
@@ -169,6 +170,12 @@ TimePoint SimulatedNetwork::next_event() const {
 void SimulatedNetwork::set_link(const simulation::LinkSpec& link) {
   wire(Site::A).set_model({link, simulation::Direction::Forward});
   wire(Site::B).set_model({link, simulation::Direction::Backward});
+}
+
+void SimulatedNetwork::share(simulation::SharedWay& forward, simulation::SharedWay& backward, Duration further) {
+  // An odd nanosecond goes to the way back, as in the link model.
+  wire(Site::A).share(forward, further / 2);
+  wire(Site::B).share(backward, further - further / 2);
 }
 
 void SimulatedNetwork::release_all(Site from, TimePoint at) {

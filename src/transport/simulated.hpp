@@ -88,6 +88,7 @@ class SimulatedEndpoint final : public Endpoint {
   Site site_;
   std::uint32_t number_;  // among the endpoints of its site
   EndpointFacts facts_;
+  bool ecn_;
   std::shared_ptr<SimulatedInbox> inbox_;
   std::shared_ptr<SimulatedInbox> peer_;  // null until connected
   std::string peer_name_ = "nobody yet";
@@ -127,6 +128,12 @@ class SimulatedNetwork {
   // Both ways become `link`, begun anew: counts, losses, outages. What is under way arrives as it would have. Sizes of
   // packets are held against the link that there was when the endpoints were made.
   void set_link(const simulation::LinkSpec& link);
+  // Both ways lead over ways that others cross, too, each `further` away than those are long. Once, before anything is
+  // sent, and for a network that carries no payload. Whoever advances the ways does it up to the time of each call
+  // here; next_event() knows nothing of what is still on them.
+  void share(simulation::SharedWay& forward, simulation::SharedWay& backward, Duration further);
+  // The number by which a shared way knows what leaves a site.
+  [[nodiscard]] std::uint32_t flow(Site from) const { return wires_[index(from)].crossing()->flow(); }
   [[nodiscard]] std::size_t held(Site from) const { return wires_[index(from)].held(); }
   void release(Site from, std::size_t which, TimePoint at) { wire(from).release(which, at); }
   void release_all(Site from, TimePoint at);

@@ -16,14 +16,15 @@ SimulatedInbox::SimulatedInbox(const EndpointOptions& options, bool carry_payloa
       payloads_(options.payload),
       datagrams_(max_control) {}
 
-void SimulatedInbox::deliver(const Packet& packet, std::uint64_t token, TimePoint at, bool late) {
+void SimulatedInbox::deliver(const Packet& packet, std::uint64_t token, TimePoint at, bool late, bool marked) {
   if (closed_) return;
   Arrival arrival{.immediate = packet.immediate,
                   .bytes = BufferPool::kNone,
                   .length = packet.length,
                   .generation = packet.generation.value,
                   .channel = packet.channel.value,
-                  .ours = token == options_.token};
+                  .ours = token == options_.token,
+                  .marked = marked};
   // A forged length beyond the MTU is refused when it arrives; its bytes need no place.
   if (carry_payload_ && packet.length != 0 && packet.length <= options_.payload) {
     arrival.bytes = payloads_.take();
@@ -38,12 +39,13 @@ void SimulatedInbox::deliver(const Packet& packet, std::uint64_t token, TimePoin
   }
 }
 
-void SimulatedInbox::deliver_control(std::span<const std::byte> datagram, std::uint64_t token, TimePoint at,
-                                     bool late) {
+void SimulatedInbox::deliver_control(std::span<const std::byte> datagram, std::uint64_t token, TimePoint at, bool late,
+                                     bool marked) {
   if (closed_) return;
   const Arrival arrival{.bytes = datagrams_.take(),
                         .length = static_cast<std::uint16_t>(datagram.size()),
-                        .ours = token == options_.token};
+                        .ours = token == options_.token,
+                        .marked = marked};
   if (!datagram.empty()) std::memcpy(datagrams_.data(arrival.bytes), datagram.data(), datagram.size());
   if (late) {
     control_.push_late(at, arrival);
@@ -71,6 +73,7 @@ std::size_t SimulatedInbox::poll(core::ChannelIndex channel, std::span<core::Com
     if (due == nullptr) break;
     const Arrival arrival = *due;
     queue.pop();
+    counters_.congestion_marks += arrival.ours && arrival.marked ? 1U : 0U;
     if (place(arrival)) {
       out[count++] = {.immediate = arrival.immediate,
                       .length = arrival.length,
@@ -111,7 +114,10 @@ std::optional<std::size_t> SimulatedInbox::receive_control(std::span<std::byte> 
     const std::size_t size = std::min<std::size_t>(arrival.length, into.size());
     if (arrival.ours && size != 0) std::memcpy(into.data(), datagrams_.data(arrival.bytes), size);
     datagrams_.give_back(arrival.bytes);
-    if (arrival.ours) return size;
+    if (arrival.ours) {
+      counters_.congestion_marks += arrival.marked ? 1U : 0U;
+      return size;
+    }
     counters_.dropped_wrong_token++;
   }
   return std::nullopt;

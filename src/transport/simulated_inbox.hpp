@@ -27,9 +27,11 @@ class SimulatedInbox : public std::enable_shared_from_this<SimulatedInbox> {
  public:
   SimulatedInbox(const EndpointOptions& options, bool carry_payload, std::uint16_t max_control);
 
-  // The sender's side: comes in at `at`. `late` ones do not hold up those sent after them.
-  void deliver(const Packet& packet, std::uint64_t token, TimePoint at, bool late);
-  void deliver_control(std::span<const std::byte> datagram, std::uint64_t token, TimePoint at, bool late);
+  // The sender's side: comes in at `at`. `late` ones do not hold up those sent after them; `marked` ones bear ECN's
+  // "congestion experienced".
+  void deliver(const Packet& packet, std::uint64_t token, TimePoint at, bool late, bool marked = false);
+  void deliver_control(std::span<const std::byte> datagram, std::uint64_t token, TimePoint at, bool late,
+                       bool marked = false);
   // Nothing arrives any more: the endpoint is gone.
   void close() { closed_ = true; }
 
@@ -53,7 +55,8 @@ class SimulatedInbox : public std::enable_shared_from_this<SimulatedInbox> {
     std::uint16_t length;
     std::uint8_t generation;
     std::uint8_t channel;
-    bool ours;  // it carries our token
+    bool ours;    // it carries our token
+    bool marked;  // by a queue on the way
   };
   struct Exposure {
     std::byte* base = nullptr;

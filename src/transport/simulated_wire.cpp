@@ -15,11 +15,14 @@ PacketView SimulatedWire::view_of(const Packet& packet, TimePoint now) const {
           .now = now};
 }
 
-bool SimulatedWire::send(const Packet& packet, std::uint64_t token, SimulatedInbox& to, TimePoint now) {
+bool SimulatedWire::send(const Packet& packet, std::uint64_t token, SimulatedInbox& to, bool ecn_capable,
+                         TimePoint now) {
   if (filter_) [[unlikely]] {
     bool lost = false;
     if (intercepted(view_of(packet, now), packet, token, to, lost)) return !lost;
   }
+  if (crossing_)
+    return crossing_->send(packet, token, to, std::uint32_t{packet.length} + packet_overhead_, ecn_capable, now);
   const simulation::Fate fate = model_.carry(std::uint32_t{packet.length} + packet_overhead_, now);
   if (observer_) [[unlikely]]
     observer_(view_of(packet, now), fate);
@@ -30,7 +33,7 @@ bool SimulatedWire::send(const Packet& packet, std::uint64_t token, SimulatedInb
 }
 
 bool SimulatedWire::send_control(std::span<const std::byte> datagram, std::uint64_t token, SimulatedInbox& to,
-                                 TimePoint now) {
+                                 bool ecn_capable, TimePoint now) {
   const PacketView view{.kind = PacketView::Kind::Control,
                         .length = static_cast<std::uint16_t>(datagram.size()),
                         .bytes = datagram,
@@ -39,13 +42,20 @@ bool SimulatedWire::send_control(std::span<const std::byte> datagram, std::uint6
     bool lost = false;
     if (intercepted(view, {}, token, to, lost)) return !lost;
   }
-  const simulation::Fate fate = model_.carry(static_cast<std::uint32_t>(datagram.size()) + packet_overhead_, now);
+  const std::uint32_t wire_bytes = static_cast<std::uint32_t>(datagram.size()) + packet_overhead_;
+  if (crossing_) return crossing_->send_control(datagram, token, to, wire_bytes, ecn_capable, now);
+  const simulation::Fate fate = model_.carry(wire_bytes, now);
   if (observer_) [[unlikely]]
     observer_(view, fate);
   if (fate.copies == 0) return false;
   to.deliver_control(datagram, token, fate.arrival[0], fate.late);
   if (fate.copies == 2) to.deliver_control(datagram, token, fate.arrival[1], true);
   return true;
+}
+
+void SimulatedWire::share(simulation::SharedWay& way, Duration further) {
+  assert(!carry_payload_);
+  crossing_ = std::make_unique<SimulatedCrossing>(way, further);
 }
 
 bool SimulatedWire::intercepted(const PacketView& view, const Packet& packet, std::uint64_t token, SimulatedInbox& to,

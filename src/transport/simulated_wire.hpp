@@ -6,6 +6,9 @@
 //
 // An observer sees everything that passes the link model, and what becomes of it.
 //
+// A wire may lead over a way that it shares with others instead (simulation/shared_way.hpp): then that way, not the
+// link model, says what becomes of each packet, and nobody observes.
+//
 // Threads: one, the one that drives the whole simulated network.
 #pragma once
 
@@ -17,6 +20,7 @@
 #include <vector>
 
 #include "simulation/link_model.hpp"
+#include "transport/simulated_crossing.hpp"
 #include "transport/simulated_inbox.hpp"
 
 namespace sdr::transport {
@@ -43,14 +47,18 @@ class SimulatedWire {
   SimulatedWire(const simulation::LinkModel& model, std::uint16_t packet_overhead, bool carry_payload)
       : model_(model), packet_overhead_(packet_overhead), carry_payload_(carry_payload) {}
 
-  // False when the link loses it.
-  bool send(const Packet& packet, std::uint64_t token, SimulatedInbox& to, TimePoint now);
-  bool send_control(std::span<const std::byte> datagram, std::uint64_t token, SimulatedInbox& to, TimePoint now);
+  // False when the link loses it. Only shared ways ask whether it is ECN-capable.
+  bool send(const Packet& packet, std::uint64_t token, SimulatedInbox& to, bool ecn_capable, TimePoint now);
+  bool send_control(std::span<const std::byte> datagram, std::uint64_t token, SimulatedInbox& to, bool ecn_capable,
+                    TimePoint now);
 
   void set_filter(PacketFilter filter) { filter_ = std::move(filter); }
   void set_observer(PacketObserver observer) { observer_ = std::move(observer); }
   // A link of another kind from now on; what is under way arrives as it would have.
   void set_model(const simulation::LinkModel& model) { model_ = model; }
+  // Over a shared way from now on, `further` away than that is long. Without payload only.
+  void share(simulation::SharedWay& way, Duration further);
+  [[nodiscard]] const SimulatedCrossing* crossing() const { return crossing_.get(); }
   [[nodiscard]] std::size_t held() const { return held_.size(); }
   // The held one at `index`, counted in the order in which they were handed over, arrives at `at`; the ones after it
   // move up. It does not pass the link model: nothing happens to it any more.
@@ -74,6 +82,7 @@ class SimulatedWire {
   simulation::LinkModel model_;
   std::uint16_t packet_overhead_;
   bool carry_payload_;
+  std::unique_ptr<SimulatedCrossing> crossing_;  // null: the link model
   PacketFilter filter_;
   PacketObserver observer_;
   std::vector<Held> held_;

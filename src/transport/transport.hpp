@@ -63,6 +63,7 @@ struct EndpointOptions {
   std::uint8_t channels = 1;
   std::uint8_t generations = 8;  // 2 to 255
   std::uint16_t payload = 0;     // MTU in bytes: the largest packet payload; offset o lands at o * payload
+  bool ecn = false;              // packets and datagrams are sent as ECN-capable, where the network knows of it
 };
 
 // The smallest packet payload in bytes.
@@ -98,6 +99,7 @@ struct EndpointCounters {
   std::uint64_t dropped_not_exposed = 0;   // late: slot retracted or of another generation
   std::uint64_t dropped_by_host = 0;       // the kernel dropped it for want of socket buffer
   std::uint64_t dropped_by_link = 0;       // an emulated or simulated link lost it on the way out
+  std::uint64_t congestion_marks = 0;      // packets and datagrams that came in with ECN's "congestion experienced"
   std::uint64_t send_calls = 0;            // system calls that sent
   std::uint64_t receive_calls = 0;         // system calls that received
 };

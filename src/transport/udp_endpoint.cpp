@@ -20,6 +20,9 @@ constexpr std::size_t kReceiveCalls = 64;
 // Room for one batch of datagrams. A packet longer than any datagram can be still fits, and is refused by the kernel.
 constexpr std::size_t kBatchRoom = 65536 + 64;
 
+// Of the socket's receive buffer, on a path whose sender fills it as far as it may (EndpointFacts::receive_buffer).
+constexpr std::uint32_t kMostUsedOfReceiveBuffer = 8 << 20;
+
 // Batches on their way in or out. The thread's own: it stays in the cache however many endpoints the thread drives.
 std::span<std::byte> hot_buffer() {
   alignas(64) static thread_local std::array<std::byte, kBatchRoom * UdpSocket::kMaxBatches> buffer;
@@ -30,7 +33,9 @@ std::span<std::byte> hot_buffer() {
 // next power of two above payload, headers and the kernel's own tail (320 bytes), and a descriptor of 256. On loopback
 // this is exact to the packet (coalesced datagrams share theirs and take less). A quarter is held back, because the
 // kernel may keep what was read on the account until that much has gathered (net/ipv4/udp.c, udp_rmem_release).
+// Nor is more used than the last-level cache is likely to hold: what waits longer comes out of memory.
 std::uint32_t usable_receive_buffer(std::uint32_t limit, std::uint16_t payload) {
+  limit = std::min(limit, kMostUsedOfReceiveBuffer);
   const std::size_t slab = std::bit_ceil(payload + kHeaderSize + 128 + 320);
   const std::size_t packets = std::size_t{limit} / 4 * 3 / (slab + 256);
   return static_cast<std::uint32_t>(packets * payload);
@@ -53,7 +58,8 @@ Result<std::unique_ptr<Endpoint>> UdpEndpoint::open(const EndpointOptions& optio
   if (!control) return control.error();
   made->control_ = std::move(*control);
   for (int c = 0; c < options.channels; ++c) {
-    auto socket = UdpSocket::open(address(1 + c), {.segmentation = udp.segmentation, .coalescing = udp.coalescing});
+    auto socket = UdpSocket::open(address(1 + c),
+                                  {.segmentation = udp.segmentation, .coalescing = udp.coalescing, .ecn = options.ecn});
     if (!socket) return socket.error();
     made->channels_[static_cast<std::size_t>(c)].socket = std::move(*socket);
   }
@@ -143,6 +149,7 @@ EndpointCounters UdpEndpoint::counters() const {
     sum.dropped_out_of_range += tally.out_of_range.get();
     sum.dropped_not_exposed += tally.not_exposed.get();
     sum.dropped_by_host += tally.overflow.get();
+    sum.congestion_marks += tally.marked.get();
     sum.receive_calls += tally.calls.get();
   };
   add(control_tally_);
@@ -217,6 +224,7 @@ std::size_t UdpEndpoint::poll(core::ChannelIndex channel, std::span<core::Comple
     ++tally.calls;
     if (received.count == 0) break;
     tally.overflow += received.overflow;
+    tally.marked += received.marked;
     if (received.dropped != 0) from.dropped_by_host.set(received.dropped);
     for (std::size_t i = 0; i < received.count; ++i) {
       if (place(datagrams[i], channel.value, out[filled], tally)) ++filled;
@@ -231,6 +239,7 @@ std::size_t UdpEndpoint::poll(core::ChannelIndex channel, std::span<core::Comple
   from.tally.out_of_range.add(tally.out_of_range);
   from.tally.not_exposed.add(tally.not_exposed);
   from.tally.overflow.add(tally.overflow);
+  from.tally.marked.add(tally.marked);
   from.tally.calls.add(tally.calls);
   return filled;
 }

@@ -15,7 +15,12 @@
 namespace sdr::transport {
 namespace {
 
-constexpr int kBufferSize = 4 << 20;
+constexpr int kSendBuffer = 4 << 20;
+// A thread that is kept from its core for 20 ms must not cost packets: at 10 Gbit/s they take that, each with what the
+// kernel adds. Memory that is used only meanwhile.
+constexpr int kReceiveBuffer = 64 << 20;
+constexpr int kEcnCapable = 2;  // ECT(0), in the lowest bits of TOS or traffic class
+constexpr int kEcnMarked = 3;   // CE
 
 // Errors that an earlier datagram left on the socket (ICMP: no such port, host, too big). They say nothing about the
 // one at hand, and reading them clears them.
@@ -42,8 +47,19 @@ std::optional<Value> get(int fd, int level, int name) {
 }
 
 // The FORCE variants go past the administrator's limit, where we are privileged.
-void ask_for_buffer(int fd, int forced, int plain) {
-  if (!set(fd, SOL_SOCKET, forced, kBufferSize)) set(fd, SOL_SOCKET, plain, kBufferSize);
+void ask_for_buffer(int fd, int forced, int plain, int bytes) {
+  if (!set(fd, SOL_SOCKET, forced, bytes)) set(fd, SOL_SOCKET, plain, bytes);
+}
+
+// Whether this is the TOS or traffic class of what came in, and has the mark.
+bool marked(cmsghdr* c) {
+  int value = 0;
+  if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS) {
+    value = std::to_integer<int>(*reinterpret_cast<const std::byte*>(CMSG_DATA(c)));
+  } else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_TCLASS) {
+    std::memcpy(&value, CMSG_DATA(c), sizeof value);
+  }
+  return (value & kEcnMarked) == kEcnMarked;
 }
 
 Error system_error(std::string what) {
@@ -101,9 +117,16 @@ Result<UdpSocket> UdpSocket::open(const SocketAddress& local, Offload offload) {
   } else {
     set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
   }
-  ask_for_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF);
-  ask_for_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF);
+  ask_for_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF, kReceiveBuffer);
+  ask_for_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF, kSendBuffer);
   set(fd, SOL_SOCKET, SO_RXQ_OVFL, 1);
+  if (offload.ecn) {
+    made.offload_.ecn =
+        local.is_ipv6() ? set(fd, IPPROTO_IPV6, IPV6_TCLASS, kEcnCapable) && set(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1)
+                        : set(fd, IPPROTO_IP, IP_TOS, kEcnCapable) && set(fd, IPPROTO_IP, IP_RECVTOS, 1);
+  } else {
+    made.offload_.ecn = false;
+  }
   made.offload_.segmentation = offload.segmentation && get<int>(fd, IPPROTO_UDP, UDP_SEGMENT).has_value();
   made.offload_.coalescing = offload.coalescing && set(fd, IPPROTO_UDP, UDP_GRO, 1);
   if (bind(fd, local.raw(), local.size()) != 0) {
@@ -235,7 +258,8 @@ UdpSocket::Received UdpSocket::receive(std::span<std::byte> buffer, std::size_t 
 UdpSocket::Received UdpSocket::receive_coalesced(std::span<std::byte> buffer,
                                                  std::span<std::span<const std::byte>, kMaxReceived> datagrams) {
   iovec part{.iov_base = buffer.data(), .iov_len = buffer.size()};
-  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(std::uint32_t))> control;
+  alignas(cmsghdr) std::array<std::byte, 2 * CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(std::uint32_t))> control;
+  bool all_marked = false;  // the kernel coalesces only what is marked alike
   msghdr message{.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.data(), .msg_controllen = sizeof control};
   const ssize_t got = retried([&] { return recvmsg(fd_, &message, MSG_DONTWAIT); });
   if (got < 0) return {.drained = true};
@@ -250,6 +274,8 @@ UdpSocket::Received UdpSocket::receive_coalesced(std::span<std::byte> buffer,
       if (value > 0) segment = static_cast<std::size_t>(value);
     } else if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_RXQ_OVFL) {
       std::memcpy(&received.dropped, CMSG_DATA(c), sizeof received.dropped);
+    } else if (marked(c)) {
+      all_marked = true;
     }
   }
   std::span<const std::byte> rest = buffer.first(size);
@@ -262,6 +288,7 @@ UdpSocket::Received UdpSocket::receive_coalesced(std::span<std::byte> buffer,
     datagrams[received.count++] = rest.first(n);
     rest = rest.subspan(n);
   } while (!rest.empty());
+  if (all_marked) received.marked = received.count;
   received.drained = received.count == 1;
   return received;
 }
@@ -269,7 +296,7 @@ UdpSocket::Received UdpSocket::receive_coalesced(std::span<std::byte> buffer,
 UdpSocket::Received UdpSocket::receive_each(std::span<std::byte> buffer, std::size_t largest,
                                             std::span<std::span<const std::byte>, kMaxReceived> datagrams) {
   constexpr std::size_t kMost = 64;
-  constexpr std::size_t kControl = CMSG_SPACE(sizeof(std::uint32_t));
+  constexpr std::size_t kControl = CMSG_SPACE(sizeof(std::uint32_t)) + CMSG_SPACE(sizeof(int));
   const std::size_t stride = (largest + 8 + 7) / 8 * 8;  // one that is too long must not look as if it fitted
   const std::size_t most = std::min(kMost, buffer.size() / stride);
   std::array<mmsghdr, kMost> messages;
@@ -290,8 +317,14 @@ UdpSocket::Received UdpSocket::receive_each(std::span<std::byte> buffer, std::si
   Received received{.count = static_cast<std::size_t>(got), .drained = static_cast<std::size_t>(got) < most};
   for (std::size_t i = 0; i < received.count; ++i) datagrams[i] = buffer.subspan(i * stride, messages[i].msg_len);
   msghdr& last = messages[received.count - 1].msg_hdr;  // the counter only grows
-  if (cmsghdr* c = CMSG_FIRSTHDR(&last); c != nullptr && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_RXQ_OVFL) {
-    std::memcpy(&received.dropped, CMSG_DATA(c), sizeof received.dropped);
+  for (cmsghdr* c = CMSG_FIRSTHDR(&last); c != nullptr; c = CMSG_NXTHDR(&last, c)) {
+    if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_RXQ_OVFL)
+      std::memcpy(&received.dropped, CMSG_DATA(c), sizeof received.dropped);
+  }
+  for (std::size_t i = 0; offload_.ecn && i < received.count; ++i) {
+    msghdr& header = messages[i].msg_hdr;
+    for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(&header, c))
+      if (marked(c)) ++received.marked;
   }
   return received;
 }

@@ -35,6 +35,7 @@ class UdpSocket {
   struct Offload {
     bool segmentation = true;  // UDP_SEGMENT, where the kernel has it
     bool coalescing = true;    // UDP_GRO, where the kernel has it
+    bool ecn = false;          // send as ECN-capable, and count the marks of what comes in
   };
 
   UdpSocket() = default;
@@ -76,6 +77,7 @@ class UdpSocket {
   struct Received {
     std::size_t count = 0;      // 0: nothing is waiting, or an error of the path was reported
     std::size_t overflow = 0;   // datagrams beyond kMaxReceived, lost
+    std::size_t marked = 0;     // of them, "congestion experienced" on the way (ECN)
     std::uint32_t dropped = 0;  // at this socket for want of buffer since it was opened; 0 when not told
     // Not worth another look at once: nothing is left, or what comes comes one by one, and looking for more would be a
     // system call a datagram more.

@@ -35,8 +35,8 @@ inline const std::vector<Floor>& floors() {
       {"reliability", {"sdk", "coding", "core", "units"}, {"fmt/"}},
       {"driver", {"reliability", "sdk", "runtime", "units"}, {"fmt/"}, true},
       {"experiment", {"reliability", "sdk", "coding", "core", "transport", "simulation", "runtime", "units"}, {"fmt/"}},
-      {"offload", {"runtime", "core", "units"}, {"fmt/"}},
-      {"capi", {"sdk", "transport", "runtime", "core", "units"}, {"fmt/"}},
+      {"offload", {"sdk", "runtime", "core", "units"}, {"fmt/"}},
+      {"capi", {"offload", "sdk", "transport", "runtime", "core", "units"}, {"fmt/"}},
       {"tools",
        {"capi", "offload", "driver", "experiment", "reliability", "sdk", "coding", "transport", "simulation", "model",
         "runtime", "core", "units"},
@@ -59,10 +59,12 @@ inline const std::vector<PublicHeader>& public_headers() {
       {"sdr/device.hpp", "transport"},
       {"sdr/registered_memory.hpp", "transport"},
       {"sdr/queue_pair.hpp", "sdk"},
+      {"sdr/offload.hpp", "offload"},
       {"sdr/sdr.h", "capi"},
       {"sdr/sdr_mr.h", "capi"},
       {"sdr/connection.hpp", "reliability"},
       {"sdr/link_estimator.hpp", "reliability"},
+      {"sdr/path_rate.hpp", "reliability"},
       {"sdr/driver.hpp", "driver"},
   };
   return table;

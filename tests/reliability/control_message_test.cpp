@@ -80,7 +80,7 @@ TEST(ControlMessage, PingsAndPongs_ComeBackAsWritten_AndPaddingIsNoMatter) {
 
 TEST(ControlMessage, Offers_ComeBackAsWritten) {
   Datagram datagram;
-  write(datagram.writer, OffersHeader{5, 6, 7});
+  write(datagram.writer, OffersHeader{5, 6, 7, true});
   const Offer offers[] = {{1, 2, 3, 4, std::nullopt, false},
                           {UINT64_MAX, 1, 0, 9, 0U, true},
                           {3, 3, 3, 3, 0xFFFFFFFFU, false},
@@ -90,6 +90,7 @@ TEST(ControlMessage, Offers_ComeBackAsWritten) {
   EXPECT_EQ(reader.header.stamp, 5U);
   EXPECT_EQ(reader.header.settled_below, 6U);
   EXPECT_EQ(reader.header.rate_bits, 7U);
+  EXPECT_TRUE(reader.header.question);
   for (const Offer& offer : offers) {
     const auto read = reader.next();
     ASSERT_TRUE(read);
@@ -110,7 +111,7 @@ TEST(ControlMessage, Reports_ComeBackAsWritten) {
   std::mt19937_64 random(seed);
   for (int i = 0; i < 1000; ++i) {
     Datagram datagram;
-    write(datagram.writer, ReportsHeader{1, 2, 3, 4, 5});
+    write(datagram.writer, ReportsHeader{1, 2, 3, 4, 5, 6, 7});
     std::vector<Report> reports;
     for (std::size_t n = random() % 4; n > 0; --n) {
       reports.push_back(random_report(random, random() % 20));
@@ -122,6 +123,8 @@ TEST(ControlMessage, Reports_ComeBackAsWritten) {
     EXPECT_EQ(reader.header.echo_held, 3U);
     EXPECT_EQ(reader.header.completed_below, 4U);
     EXPECT_EQ(reader.header.packets_landed, 5U);
+    EXPECT_EQ(reader.header.arrival, 6U);
+    EXPECT_EQ(reader.header.marks, 7U);
     Report read;
     for (const Report& report : reports) {
       ASSERT_TRUE(reader.next(read));
@@ -136,7 +139,7 @@ TEST(ControlMessage, HolesThatDoNotFit_AreLeftOut_AndTheRangesStay) {
   Report report{.transfer = 1, .base = 0, .from = 0, .horizon = 1000, .missing = {{5, 3}, {700, 1}}};
   for (std::uint32_t chunk = 5; chunk < 8; ++chunk) report.holes.push_back({chunk, UINT64_MAX});
   for (const std::size_t room : {30UL, 40UL, 45UL, 60UL, 100UL}) {
-    std::vector<std::byte> memory(42 + room);
+    std::vector<std::byte> memory(58 + room);
     ByteWriter writer(memory);
     write(writer, ReportsHeader{1, 2, 3, 4, 5});
     ASSERT_EQ(append(writer, report), 1000U) << room;
@@ -229,10 +232,10 @@ TEST(ControlMessage, ReportThatDoesNotFit_IsCutTogetherWithItsHorizon) {
 }
 
 TEST(ControlMessage, OfferThatDoesNotFit_IsNotBegun) {
-  Datagram datagram(26 + 36);  // an offer is 37 bytes
+  Datagram datagram(27 + 36);  // an offer is 37 bytes
   write(datagram.writer, OffersHeader{});
   EXPECT_FALSE(append(datagram.writer, Offer{}));
-  EXPECT_EQ(datagram.writer.size(), 26U);
+  EXPECT_EQ(datagram.writer.size(), 27U);
 }
 
 TEST(ControlMessage, OtherVersionsKindsAndShortOnes_AreNothing) {

@@ -88,10 +88,10 @@ TEST(Fuzz, MutatedDatagrams_AreParsedWithoutHarm) {
       for (std::uint32_t n = 0; n < 3; ++n)
         reliability::append(writer, n, std::vector<std::uint32_t>{n, 90 + n, 1000 + n, 70'000});
     } else if (kind == 1) {
-      write(writer, reliability::OffersHeader{random(), random() % 100, random()});
+      write(writer, reliability::OffersHeader{random(), random() % 100, random(), random() % 2 == 0});
       for (int n = 0; n < 3; ++n) append(writer, reliability::Offer{random() % 100, 1, random() % 10000, 0, 7, true});
     } else {
-      write(writer, reliability::ReportsHeader{random(), random(), 5, 3, 100});
+      write(writer, reliability::ReportsHeader{random(), random(), 5, 3, 100, random(), random()});
       reliability::Report report{.transfer = 5, .base = 10, .from = 10, .horizon = 1000};
       for (std::uint32_t at = 20; at < 900; at += 1 + static_cast<std::uint32_t>(random() % 100) + 5)
         report.missing.push_back({at, 1 + static_cast<std::uint32_t>(random() % 5)});

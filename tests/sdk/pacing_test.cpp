@@ -99,6 +99,28 @@ TEST_P(Rates, AreKeptToWithinABatchOverAnyInterval) {
   EXPECT_GE(paced.departures.front().at, start);
 }
 
+TEST(Pace, ASendLimit_HoldsPacketsBack_UntilItIsRaised) {
+  Paced paced(1e9, true);
+  paced.pair.a().set_send_limit(10);
+  paced.post(100 * 1024);
+  paced.pair.run_for(milliseconds(50));
+  EXPECT_EQ(paced.departures.size(), 10U);
+  paced.pair.a().set_send_limit(25);
+  paced.pair.run_for(milliseconds(50));
+  EXPECT_EQ(paced.departures.size(), 25U);
+  EXPECT_LE(paced.worst_excess(1e9), batch_bytes(1e9) + 1100) << "the time for which it was held is no credit";
+  paced.pair.a().set_send_limit(UINT64_MAX);
+  ASSERT_TRUE(paced.pair.run_until([&] { return paced.pair.a().sent(paced.last); }));
+}
+
+TEST(Pace, BytesThatWentOtherwise_CountAgainstTheRate) {
+  Paced paced(1e6, true);
+  paced.pair.a().charge(Bytes{12'500});  // 100 ms
+  const TimePoint start = paced.pair.now();
+  paced.send(1024);
+  EXPECT_GE(paced.departures.front().at - start, milliseconds(90));
+}
+
 TEST(Pace, AfterIdleTime_StartsWithoutCredit) {
   constexpr double kRate = 1e8;
   for (const bool driven : {false, true}) {

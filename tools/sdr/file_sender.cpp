@@ -88,7 +88,9 @@ void FileSender::begin() {
 }
 
 TransferSample FileSender::sample() {
-  record_.losses = TransferLosses::of(loop_.connection().statistics());
+  const ConnectionStatistics statistics = loop_.connection().statistics();
+  record_.losses = TransferLosses::of(statistics);
+  record_.rate = statistics.rate;
   record_.transferred = loop_.connection().bytes_acknowledged();
   return record_.sample();
 }

@@ -170,9 +170,16 @@ void add_mtu_option(CLI::App& app, PathOptions& options, const std::string& what
 
 void add_path_options(CLI::App& app, PathOptions& options, bool with_scheme_none) {
   add_scheme_options(app, options, with_scheme_none);
-  app.add_option("--rate", options.rate, "Rate of the path, such as 1Gbit; needed when it leaves this machine")
+  app.add_option(
+         "--rate", options.rate,
+         "Rate of a line of one's own, such as 1Gbit; auto (the default when the path leaves this machine): find "
+         "it, and share the path with others")
+      ->check(CLI::Validator([](std::string& text) { return text == "auto" ? std::string() : rate_text()(text); }, ""))
+      ->type_name("RATE|auto");
+  app.add_option("--max-rate", options.max_rate, "Never faster than this, whatever rate is found")
       ->check(rate_text())
       ->type_name("RATE");
+  app.add_flag("--background", options.background, "Use what nobody else on the path wants, and yield at once");
   app.add_option("--link", options.link, "Emulate a link on the way: rtt=25ms,rate=1Gbit,loss=1e-3,burst=4,...")
       ->transform(link_text())
       ->type_name("LINK");

@@ -27,7 +27,9 @@ struct PathOptions {
   std::string device;  // address, interface or RDMA device; empty: the address that the session's TCP connection took
   std::string gid;     // of an RDMA device: "auto", or an index in its table
   std::string link;
-  std::string rate;            // empty: see path.hpp
+  std::string rate;            // empty: see path.hpp; "auto": to be found
+  std::string max_rate;        // of what is found; empty: no limit
+  bool background = false;     // yield to everybody else
   std::string mtu = "auto";    // payload bytes of a packet
   std::string chunk = "auto";  // bytes, "16p", or auto: kDefaultChunkPackets
   unsigned channels = 0;       // 0: 1

@@ -52,17 +52,7 @@ Result<Path> Path::choose(const PathOptions& options, const Session& session) {
   const Result<simulation::LinkSpec> link = simulation::LinkSpec::parse(options.link);
   if (!link) return link.error();
   path.link_spec_ = *link;
-  path.rate_ = link->rate;
-  if (!options.rate.empty()) {
-    const Result<Bandwidth> rate = parse_bandwidth(options.rate);
-    if (!rate) return rate.error();
-    path.rate_ = *rate;
-  } else if (!path.rate_.limited() && !session.same_machine()) {
-    return invalid(
-        fmt::format("--rate is needed towards {}: the path leaves this machine, and packets sent faster than "
-                    "its slowest part are lost; give that part's rate, such as --rate 1Gbit",
-                    session.peer().host()));
-  }
+  if (Result<void> chosen = path.choose_rate(options, session); !chosen) return chosen.error();
 
   if (Result<void> opened = path.open(options, session, 0, false); !opened) return opened.error();
   path.mtu_given_ = options.mtu != "auto";
@@ -76,6 +66,42 @@ Result<Path> Path::choose(const PathOptions& options, const Session& session) {
     if (Result<void> fits = path.set_mtu(*mtu); !fits) return fits.error();
   }
   return path;
+}
+
+Result<void> Path::choose_rate(const PathOptions& options, const Session& session) {
+  const bool find = options.rate == "auto";
+  if (options.background && !options.rate.empty() && !find) {
+    return invalid(
+        fmt::format("--background finds a rate by itself, --rate {} gives it; --max-rate limits it", options.rate));
+  }
+  if (!options.max_rate.empty()) {
+    const Result<Bandwidth> most = parse_bandwidth(options.max_rate);
+    if (!most) return most.error();
+    max_rate_ = *most;
+  }
+  if (scheme_.scheme) {
+    if (find) rate_mode_ = RateMode::Model;
+    if (options.background) rate_mode_ = RateMode::Background;
+  } else if (find || options.background || max_rate_.limited()) {
+    return invalid(
+        "--rate auto, --max-rate and --background are of the schemes that repair; scheme none hears nothing "
+        "of what arrives");
+  }
+  if (rate_mode_ != RateMode::Automatic) return {};
+  rate_ = link_spec_.rate;
+  if (!options.rate.empty()) {
+    const Result<Bandwidth> rate = parse_bandwidth(options.rate);
+    if (!rate) return rate.error();
+    rate_ = *rate;
+  }
+  if (max_rate_.limited() && rate_.limited() && max_rate_ < rate_) rate_ = max_rate_;
+  if (!rate_.limited() && !scheme_.scheme && !session.same_machine()) {
+    return invalid(
+        fmt::format("--rate is needed by scheme none towards {}: the path leaves this machine, and packets sent faster "
+                    "than its slowest part are lost; give that part's rate, such as --rate 1Gbit",
+                    session.peer().host()));
+  }
+  return {};
 }
 
 Result<Path> Path::accept(const Json& from_peer, const Session& session, const PathOptions& own,
@@ -148,7 +174,7 @@ Result<void> Path::check_against(const PathOptions& own) const {
   }
   if (!own.link.empty() && *simulation::LinkSpec::parse(own.link) != link_spec_)
     return differ("link", own.link, link_.empty() ? "none" : link_);
-  if (!own.rate.empty() && *parse_bandwidth(own.rate) != rate_) {
+  if (!own.rate.empty() && own.rate != "auto" && *parse_bandwidth(own.rate) != rate_) {
     return differ("rate", to_string(*parse_bandwidth(own.rate)), rate_.limited() ? to_string(rate_) : "none");
   }
   return {};
@@ -162,6 +188,8 @@ Json Path::to_json() const {
           {"channels", channels_},
           {"link", link_},
           {"rate_bits_per_second", rate_.bits_per_second},
+          {"rate_control", to_string(rate_mode_)},
+          {"max_rate_bits_per_second", max_rate_.bits_per_second},
           {"timeout_ns", static_cast<std::uint64_t>(timeout_.count())}};
 }
 
@@ -181,6 +209,8 @@ ConnectionOptions Path::connection_options() const {
   options.parity_chunks = scheme_.parity_chunks;
   options.queue_pair = queue_pair_options();
   options.peer_timeout = timeout_;
+  options.rate_mode = rate_mode_;
+  options.max_rate = max_rate_;
   return options;
 }
 
@@ -191,6 +221,7 @@ QueuePairOptions Path::queue_pair_options() const {
   options.channels = static_cast<std::uint8_t>(channels_);
   options.rate = rate_;
   options.token = Driver::random_token();
+  options.offload = offload_;
   if (emulated()) options.initial_rtt = std::max(Duration(link_spec_.rtt), Duration(std::chrono::milliseconds(1)));
   return options;
 }

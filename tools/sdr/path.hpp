@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "sdr/connection.hpp"
 #include "sdr/device.hpp"
@@ -27,7 +28,8 @@ namespace sdr::cli {
 
 class Path {
  public:
-  // The client's side: reads the options and looks at the path. InvalidArgument when --rate is needed and missing.
+  // The client's side: reads the options and looks at the path. InvalidArgument when --rate is needed and missing (by
+  // scheme none, which has nobody to find it).
   static Result<Path> choose(const PathOptions& options, const Session& session);
   // The server's side: `from_peer` is the client's "path", `own` the server's options, UDP ports as in DeviceOptions.
   // Takes the smaller MTU; Mismatch when an option that the server was given says otherwise than the client. Errors are
@@ -45,10 +47,12 @@ class Path {
   // A random token included: call it once for each Connection or QueuePair. The scheme must not be "none".
   [[nodiscard]] ConnectionOptions connection_options() const;
   [[nodiscard]] QueuePairOptions queue_pair_options() const;
+  // This end's own affair: the peer is not told.
+  void give_packets_to(OffloadPtr offload) { offload_ = std::move(offload); }
 
   [[nodiscard]] std::uint32_t mtu() const { return mtu_; }
   [[nodiscard]] std::uint32_t chunk_packets() const { return chunk_packets_; }
-  [[nodiscard]] Bandwidth rate() const { return rate_; }  // zero: not limited
+  [[nodiscard]] Bandwidth rate() const { return rate_; }  // zero: not limited, or to be found
   [[nodiscard]] bool emulated() const { return !link_.empty(); }
   [[nodiscard]] const std::string& link() const { return link_; }
   [[nodiscard]] const simulation::LinkSpec& link_spec() const { return link_spec_; }
@@ -56,10 +60,12 @@ class Path {
 
  private:
   Result<void> open(const PathOptions& where, const Session& session, std::uint16_t base_port, bool far_end);
+  Result<void> choose_rate(const PathOptions& options, const Session& session);
   Result<void> set_mtu(std::uint32_t mtu);
   [[nodiscard]] Result<void> check_against(const PathOptions& own) const;
 
   DevicePtr device_;
+  OffloadPtr offload_;
   SchemeChoice scheme_;
   std::uint32_t mtu_ = 0;
   bool mtu_given_ = false;
@@ -69,6 +75,8 @@ class Path {
   std::string link_;
   simulation::LinkSpec link_spec_;
   Bandwidth rate_;
+  RateMode rate_mode_ = RateMode::Automatic;
+  Bandwidth max_rate_;
   Duration timeout_{0};
 };
 

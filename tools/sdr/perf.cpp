@@ -13,6 +13,7 @@
 #include "sdr/child_process.hpp"
 #include "sdr/driver.hpp"
 #include "sdr/link_profile.hpp"
+#include "sdr/offload.hpp"
 #include "sdr/options.hpp"
 #include "sdr/path.hpp"
 #include "sdr/perf_ends.hpp"
@@ -51,6 +52,8 @@ struct PerfOptions {
   bool json = false;
   bool no_verify = false;
   std::string profile;
+  std::string offload = "none";
+  unsigned offload_threads = 1;
   std::string size = "8MiB";
   std::uint64_t iterations = 20;
   std::uint64_t warmup = 1;
@@ -64,6 +67,16 @@ PerfPlan plan_of(const PerfOptions& options) {
           .inflight = options.inflight,
           .verify = !options.no_verify,
           .seed = Driver::random_token()};
+}
+
+// The device of this end, told to the path. Opened by the process that uses it.
+Result<void> offload(const PerfOptions& options, Path& path) {
+  const std::optional<OffloadDevice> device = parse_offload_device(options.offload);
+  if (!device) return {};
+  const Result<OffloadPtr> opened = open_offload({.device = *device, .threads = options.offload_threads});
+  if (!opened) return opened.error();
+  path.give_packets_to(*opened);
+  return {};
 }
 
 // --- the client ---
@@ -86,6 +99,7 @@ Result<Agreed> agree(Session& session, const PerfOptions& options, const PerfPla
   const Result<Json> answer = session.receive(path->timeout() + kSessionPatience);
   if (!answer) return answer.error();
   if (Result<void> adopted = path->adopt(*answer); !adopted) return adopted.error();
+  if (Result<void> given = offload(options, *path); !given) return given.error();
   return Agreed{std::move(path).value(), std::move(payload).value()};
 }
 
@@ -110,8 +124,12 @@ Result<int> measure(Session& session, const PerfOptions& options) {
     if (!file.flush()) return Error{ErrorCode::System, fmt::format("cannot write {}", options.profile)};
   }
   const PerfReportCard card(path, plan, std::move(sent).value(), *received);
+  for (const std::string& failure : card.offload_failures())
+    fmt::print(stderr, "sdr perf: {}; went on without it\n", failure);
   if (options.json) {
-    print_json(card.to_json());
+    Json report = card.to_json();
+    report["offload"] = {{"device", options.offload}, {"failures", card.offload_failures()}};
+    print_json(report);
   } else {
     card.print();
   }
@@ -137,8 +155,9 @@ Result<Json> serve(Session& session, const PerfOptions& options, std::uint16_t b
   const Result<Json> hello = session.receive(kHelloPatience);
   if (!hello) return hello.error();
   if (Result<void> ours = check_command(*hello, kName); !ours) return refuse(ours.error());
-  const Result<Path> path = Path::accept(hello->value("path", Json::object()), session, options.path, base_port);
+  Result<Path> path = Path::accept(hello->value("path", Json::object()), session, options.path, base_port);
   if (!path) return refuse(path.error());
+  if (Result<void> given = offload(options, *path); !given) return refuse(given.error());
   const Result<PerfPlan> plan = PerfPlan::from_json(hello->value("plan", Json::object()));
   if (!plan) return refuse(plan.error());
   if (Result<void> fits = plan->check_memory(plan->receives() + 1ULL); !fits) return refuse(fits.error());
@@ -207,6 +226,10 @@ int run_perf(const PerfOptions& options) {
     return complain(kName, {ErrorCode::InvalidArgument,
                             "one of --self, --listen ADDR:PORT and HOST:PORT is needed (see sdr perf --help)"});
   }
+  const bool limits = options.path.background || !options.path.max_rate.empty();
+  if (!options.listen.empty() && limits)
+    return complain(
+        kName, {ErrorCode::InvalidArgument, "--max-rate and --background are of the end that sends, not of --listen"});
   const bool bare = options.path.scheme == "none";
   if (!options.profile.empty() && (bare || !options.listen.empty()))
     return complain(kName,
@@ -232,7 +255,8 @@ Json ReceiverResult::to_json() const {
           {"host_drops", host_drops},
           {"chunks_recovered", chunks_recovered},
           {"fallbacks", fallbacks},
-          {"receive_calls", receive_calls}};
+          {"receive_calls", receive_calls},
+          {"offload_failure", offload_failure}};
 }
 
 Result<ReceiverResult> ReceiverResult::from_json(const Json& json) {
@@ -252,6 +276,9 @@ Result<ReceiverResult> ReceiverResult::from_json(const Json& json) {
     if (!value) return value.error();
     *into = *value;
   }
+  // Of a peer that knows of it.
+  if (const auto told = json.find("offload_failure"); told != json.end() && told->is_string())
+    result.offload_failure = told->get<std::string>();
   return result;
 }
 
@@ -285,6 +312,15 @@ void add_perf(CLI::App& app, Run& run) {
   perf->add_option("--profile", options->profile,
                    "Write what the sender learned of the path, for sdr plan --link-profile")
       ->type_name("FILE");
+  perf->add_option("--offload", options->offload,
+                   "Who does this end's work on every packet: this process, or a device of threads or emulated RV64")
+      ->check(CLI::IsMember({"none", "host", "riscv"}))
+      ->type_name("none|host|riscv")
+      ->capture_default_str();
+  perf->add_option("--offload-threads", options->offload_threads, "Threads of that device, at most one a channel")
+      ->check(whole_number(1, 64))
+      ->type_name("N")
+      ->capture_default_str();
   perf->add_flag("--no-verify", options->no_verify, "Do not compare what arrives with what was sent");
   add_path_options(*perf, options->path, true);
   perf->callback([options, &run] { run = [options] { return run_perf(*options); }; });

@@ -98,6 +98,7 @@ class Sender {
     result.rtt_smoothed = rtt_smoothed_;
     result.chunk_bytes = queue_pair_.geometry().chunk_bytes;
     result.packet_overhead = queue_pair_.geometry().packet_overhead;
+    if (const auto failure = queue_pair_.offload_failure()) result.offload_failure = failure->message;
     return result;
   }
 
@@ -181,7 +182,15 @@ class Receiver {
       started_below_ = std::max(started_below_, ask->sent);
     }
     bool news = false;
-    for (Message& message : open_) news = (is_full(message) && finish(message, false)) || news;
+    for (Message& message : open_) {
+      if (message.finished) continue;
+      const std::size_t words_before = message.full_words;
+      const bool full = is_full(message);
+      if (message.full_words != words_before) {
+        buffers_.landed(message.number, 64 * message.full_words * queue_pair_.geometry().chunk_bytes);
+      }
+      news = (full && finish(message, false)) || news;
+    }
     if (now >= next_stale_check_) {
       next_stale_check_ = now + kStaleCheck;
       news = give_up_stale(now) || news;
@@ -200,6 +209,7 @@ class Receiver {
     ReceiverResult result;
     buffers_.report(result);
     add_received(result, now, before);
+    if (const auto failure = queue_pair_.offload_failure()) result.offload_failure = failure->message;
     return result;
   }
 
@@ -326,11 +336,17 @@ Result<ReceiverResult> receive_bare(const Path& path, const PerfPlan& plan, Rece
   driver.watch(session.fd());
   SessionWatch watch(session);
   Receiver receiver(**queue_pair, plan, buffers);
+  // Batch by batch, so that what has landed is verified while it is in the cache.
+  (*queue_pair)->own_channels(false);
   while (!watch.message() || !buffers.finished()) {
     if (watch.error()) return *watch.error();
     const TimePoint now = Driver::now();
+    std::size_t packets = 0;
+    for (std::uint8_t channel = 0; channel < (*queue_pair)->geometry().channels; ++channel) {
+      packets += (*queue_pair)->poll_channel(channel, now);
+    }
     if (Result<void> worked = receiver.work(now); !worked) return worked.error();
-    driver.run_once(buffers.busy() ? Duration(0) : kStaleCheck);
+    driver.run_once(packets != 0 || buffers.busy() ? Duration(0) : kStaleCheck);
     watch.look(now);
   }
   return receiver.result();

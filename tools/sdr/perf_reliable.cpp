@@ -68,6 +68,8 @@ class Sender {
     result.rtt_smoothed = now.rtt_smoothed;
     result.chunk_bytes = connection_.geometry().chunk_bytes;
     result.packet_overhead = connection_.geometry().packet_overhead;
+    if (const auto failure = connection_.offload_failure()) result.offload_failure = failure->message;
+    result.rate = now.rate;
     result.link = connection_.link();
     return result;
   }
@@ -100,6 +102,7 @@ class Receiver {
       if (!posted) return posted.error();
       buffers_.posted();
     }
+    if (const auto prefix = connection_.landed_prefix()) buffers_.landed(prefix->handle.number, prefix->bytes);
     buffers_.verify_some();
     return {};
   }
@@ -110,6 +113,7 @@ class Receiver {
     ReceiverResult result;
     buffers_.report(result);
     add_received(result, now, before);
+    if (const auto failure = connection_.offload_failure()) result.offload_failure = failure->message;
     result.chunks_recovered = now.chunks_recovered - before.chunks_recovered;
     result.fallbacks = now.fallbacks - before.fallbacks;
     return result;

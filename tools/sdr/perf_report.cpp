@@ -7,6 +7,8 @@
 #include <limits>
 #include <utility>
 
+#include "sdr/rate_report.hpp"
+
 namespace sdr::cli {
 namespace {
 
@@ -94,8 +96,16 @@ Json PerfReportCard::to_json() const {
   json["chunk_bytes"] = sent_.chunk_bytes;
   json["channels"] = path_.queue_pair_options().channels;
   json["rate_gbps"] = path_.rate().limited() ? Json(path_.rate().bits_per_second / 1e9) : Json(nullptr);
+  json["rate_control"] = path_.scheme().scheme ? rate_json(sent_.rate) : Json(nullptr);
   json["link"] = path_.emulated() ? Json(path_.link()) : Json(nullptr);
   return json;
+}
+
+std::vector<std::string> PerfReportCard::offload_failures() const {
+  std::vector<std::string> failures;
+  if (!sent_.offload_failure.empty()) failures.push_back("sender: " + sent_.offload_failure);
+  if (!received_.offload_failure.empty()) failures.push_back("receiver: " + received_.offload_failure);
+  return failures;
 }
 
 void PerfReportCard::print() const {
@@ -109,6 +119,7 @@ void PerfReportCard::print() const {
   table.row("path", fmt::format("packets of {} + {} B, chunks of {} B, rate {}{}", path_.mtu(), sent_.packet_overhead,
                                 sent_.chunk_bytes, to_string(path_.rate()),
                                 path_.emulated() ? ", emulated link " + path_.link() : ""));
+  if (path_.scheme().scheme) table.row("rate", rate_line(sent_.rate));
   table.row("RTT", fmt::format("{}, at least {}", to_string(sent_.rtt_smoothed), to_string(sent_.rtt_min)));
   table.row("completion", times_.text());
   if (std::isfinite(ideal)) {

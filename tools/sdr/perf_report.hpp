@@ -5,6 +5,9 @@
 // that was measured.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "sdr/completion_times.hpp"
 #include "sdr/path.hpp"
 #include "sdr/perf_plan.hpp"
@@ -21,6 +24,8 @@ class PerfReportCard {
   void print() const;
   // Every Write arrived as it was sent; true as well when nobody was to look.
   [[nodiscard]] bool good() const;
+  // Why the offload devices of the two ends were left, if they were.
+  [[nodiscard]] std::vector<std::string> offload_failures() const;
   // Why not, in one line.
   [[nodiscard]] std::string complaint() const;
 

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "sdr/path.hpp"
@@ -41,7 +42,9 @@ struct SenderResult {
   Duration rtt_smoothed{0};
   std::uint32_t chunk_bytes = 0;
   std::uint16_t packet_overhead = 0;
-  LinkEstimate link;  // what the connection has learned of the path, by the end
+  RateStatus rate;              // how fast it was allowed to send, by the end
+  LinkEstimate link;            // what the connection has learned of the path, by the end
+  std::string offload_failure;  // why the offload device was left; empty: it was not
 };
 
 // What the server saw.
@@ -56,6 +59,7 @@ struct ReceiverResult {
   std::uint64_t chunks_recovered = 0;
   std::uint64_t fallbacks = 0;
   std::uint64_t receive_calls = 0;
+  std::string offload_failure;
 
   [[nodiscard]] Json to_json() const;
   static Result<ReceiverResult> from_json(const Json& json);

@@ -27,6 +27,8 @@ constexpr const char* kName = "send";
 constexpr const char* kExamples = R"(Examples:
   sdr send results.tar backup.example.org:7000 --rate 1Gbit
   sdr send photos/ notes.txt 192.0.2.7:7000 --rate 400Mbit --scheme ec-rs
+  sdr send big.iso 192.0.2.7:7000            finds the rate, and shares the path
+  sdr send checkpoint/ 192.0.2.7:7000 --background --max-rate 500Mbit
   sdr send big.iso 127.0.0.1:7000 --link rtt=50ms,rate=1Gbit,loss=1e-2
 Every file is checked with SHA-256 at the other end. What was interrupted goes on where it was: give the same command
 again.)";

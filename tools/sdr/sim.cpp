@@ -13,6 +13,7 @@
 #include "sdr/driver.hpp"
 #include "sdr/options.hpp"
 #include "sdr/report.hpp"
+#include "sdr/sim_flows.hpp"
 #include "sdr/sim_report.hpp"
 #include "sdr/sim_timeline.hpp"
 #include "sdr/sim_trial.hpp"
@@ -30,9 +31,12 @@ constexpr const char* kExamples = R"(Examples:
       a picture of the first run: packets, losses, acknowledgements, repairs
   sdr sim --link rtt=25ms,rate=10Gbit,outage=20ms+5ms --json
   sdr sim --link rtt=25ms,rate=10Gbit,trace=losses.txt --scheme ec-xor:32:8
+  sdr sim --link rtt=20ms,rate=100Mbit --queue drop-tail,limit=1bdp --duration 30s \
+      --flow sdr --flow tcp-cubic,rtt=40ms,start=5s --at 15s:rate=50Mbit --plot shared.svg
+      several flows through one queue, and a picture of rate, queue and RTT
 
 The link is that of --link with what the other options add to it; without --link it has
-rtt=25ms and rate=400Gbit unless they say otherwise. See docs/cli.md.)";
+rtt=25ms and rate=400Gbit (100Mbit with --flow) unless they say otherwise. See docs/cli.md.)";
 
 struct SimOptions {
   PathOptions path;
@@ -57,7 +61,10 @@ struct SimOptions {
   bool json = false;
   bool speed = false;
   std::string timeline;
+  FlowsOptions flows;
 };
+
+constexpr std::size_t kQueueKey = 8;
 
 // One text, read by one parser: so every key has the same form, range and refusal wherever it is given.
 std::string link_text_of(const SimOptions& options) {
@@ -66,7 +73,7 @@ std::string link_text_of(const SimOptions& options) {
     std::string given = value;
     if (given.empty() && options.path.link.empty()) {
       if (std::string_view(key) == "rtt") given = "25ms";
-      if (std::string_view(key) == "rate") given = "400Gbit";
+      if (std::string_view(key) == "rate") given = options.flows.flows.empty() ? "400Gbit" : "100Mbit";
     }
     if (!given.empty()) text += fmt::format("{}{}={}", text.empty() ? "" : ",", key, given);
   }
@@ -85,7 +92,18 @@ Result<experiment::WriteTrial> trial_of(const SimOptions& options, const SchemeC
   return trial;
 }
 
+// With several flows --queue is a discipline, or still the time that a key of the link is.
+int run_sim_of_flows(SimOptions options) {
+  auto& [key, queue] = options.keys[kQueueKey];
+  if (!parse_duration(queue)) std::swap(queue, options.flows.queue);
+  Result<experiment::SharedTrial> trial = shared_trial(options.flows, link_text_of(options));
+  if (!trial) return complain(kName, trial.error());
+  if (!options.seed.empty()) trial->seed = std::stoull(options.seed);
+  return run_flows(options.flows, *trial, options.json, options.speed);
+}
+
 int run_sim(const SimOptions& options) {
+  if (!options.flows.flows.empty()) return run_sim_of_flows(options);
   const Result<SchemeChoice> scheme = scheme_of(options.path);
   if (!scheme) return complain(kName, scheme.error());
   const Result<experiment::WriteTrial> trial = trial_of(options, *scheme);
@@ -130,12 +148,39 @@ void add_link_options(CLI::App& sim, SimOptions& options) {
                                 "Share of packets that fall behind later ones",
                                 "Share of packets that arrive twice",
                                 "The delay wanders by so much",
-                                "Longest wait for the rate before a packet is dropped",
+                                "Longest wait for the rate before a packet is dropped; with --flow also drop-tail, "
+                                "codel or policer, as in sdr emulate",
                                 "All is lost for a while: BEGIN+LENGTH, several with / between"};
   constexpr std::array kTypes = {"TIME", "RATE", "SHARE", "N", "SIZE", "SHARE", "SHARE", "TIME", "TIME", "TIME+TIME"};
   for (std::size_t i = 0; i < options.keys.size(); ++i) {
     sim.add_option(fmt::format("--{}", options.keys[i].first), options.keys[i].second, kHelp[i])->type_name(kTypes[i]);
   }
+}
+
+void add_flow_options(CLI::App& sim, FlowsOptions& options) {
+  CLI::Option* flow = sim.add_option("--flow", options.flows,
+                                     "A flow that shares the link with others, instead of Writes by themselves: "
+                                     "sdr, tcp-cubic or tcp-bbr with rtt=, start=, stop=, bytes=, name=; sdr also "
+                                     "scheme=, controller=, rate=, maxrate=, write=; repeatable")
+                          ->type_name("FLOW")
+                          ->allow_extra_args(false);
+  sim.add_option("--at", options.changes, "What the link becomes at a time: 5s:rate=10Mbit,rtt=75ms; repeatable")
+      ->type_name("TIME:KEYS")
+      ->allow_extra_args(false)
+      ->needs(flow);
+  sim.add_option("--duration", options.duration, "How long the flows are watched")
+      ->check(duration_text())
+      ->type_name("TIME")
+      ->capture_default_str()
+      ->needs(flow);
+  sim.add_option("--interval", options.interval, "Of what is shown over time (default: a 300th of the duration)")
+      ->check(duration_text())
+      ->type_name("TIME")
+      ->needs(flow);
+  sim.add_option("--plot", options.plot, "Draw rate, queue and RTT over time into FILE, in SVG")
+      ->type_name("FILE")
+      ->needs(flow);
+  sim.add_flag("--series", options.series, "With --json: also what happened over time")->needs(flow);
 }
 
 }  // namespace
@@ -175,6 +220,7 @@ void add_sim(CLI::App& app, Run& run) {
   sim->add_flag("--json", options->json, "Report in JSON");
   sim->add_flag("--speed", options->speed, "With --json: also how fast the simulation was");
   sim->add_option("--timeline", options->timeline, "Draw the first run into FILE, in SVG")->type_name("FILE");
+  add_flow_options(*sim, options->flows);
   sim->callback([options, &run] { run = [options] { return run_sim(*options); }; });
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sdr/file_name.hpp"
+#include "sdr/rate_report.hpp"
 
 namespace sdr::cli {
 
@@ -129,6 +130,7 @@ Json TransferRecord::to_json(std::string_view subcommand, const std::string& err
   json["loss"] = losses.loss();
   json["chunks_sent"] = losses.chunks_sent;
   json["chunks_retransmitted"] = losses.chunks_retransmitted;
+  if (rate) json["rate_control"] = rate_json(*rate);
   json["outcomes"] = Json::array();
   for (const auto& [file, outcome] : outcomes_) {
     Json one{{"name", entries_[file].name}, {"size", entries_[file].size}};

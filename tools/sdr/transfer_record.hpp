@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -51,6 +52,7 @@ class TransferRecord {
   std::uint64_t already_there = 0;  // bytes that did not have to be sent
   std::uint64_t transferred = 0;    // bytes that have arrived in this run
   TransferLosses losses;
+  std::optional<RateStatus> rate;  // of the sender
   Duration elapsed{0};
   std::string peer;
 
