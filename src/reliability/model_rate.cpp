@@ -47,7 +47,7 @@ double ns(Duration d) {
 
 }  // namespace
 
-ModelRate::ModelRate(const Options& options) : options_(options), random_(options.seed, 0x7261746543) {
+ModelRate::ModelRate(const Options& options) : options_(options), random_(options.seed) {
   gains_[0] = {TimePoint::min(), 1};
   gain_count_ = 1;
 }
@@ -420,15 +420,23 @@ void ModelRate::slow_down(const RateSample& s) {
   if (phase_ == Phase::Up) end_probe(s, true);
 }
 
+// SplitMix64.
+double ModelRate::draw() {
+  std::uint64_t z = random_ += 0x9E3779B97F4A7C15;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+  return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
+}
+
 void ModelRate::draw_wait(TimePoint now, bool lossy) {
-  const double draw = static_cast<double>(random_(drawn_++) >> 11) * 0x1p-53;
+  const double drawn = draw();
   // Lost without a queue: a policer, or next to no buffer; there every probe costs packets.
   if (lossy && queue_ <= queue_of_others()) {
-    wait_rounds_ = static_cast<std::uint64_t>(kWaitRoundsPoliced * (1 + 0.5 * draw));
+    wait_rounds_ = static_cast<std::uint64_t>(kWaitRoundsPoliced * (1 + 0.5 * drawn));
     wait_until_ = now + kWaitPoliced;
   } else {
-    wait_rounds_ = static_cast<std::uint64_t>(kWaitRounds * (1 + 0.8 * draw));
-    wait_until_ = now + Duration(static_cast<std::int64_t>(ns(kWait) * (1 + 0.5 * draw)));
+    wait_rounds_ = static_cast<std::uint64_t>(kWaitRounds * (1 + 0.8 * drawn));
+    wait_until_ = now + Duration(static_cast<std::int64_t>(ns(kWait) * (1 + 0.5 * drawn)));
   }
 }
 

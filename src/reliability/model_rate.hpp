@@ -20,7 +20,6 @@
 #include <array>
 
 #include "reliability/rate_controller.hpp"
-#include "simulation/counter_random.hpp"
 
 namespace sdr::reliability {
 
@@ -73,12 +72,13 @@ class ModelRate final : public RateController {
   void end_probe(const RateSample& s, bool lossy);
   void slow_down(const RateSample& s);
   void probe_rtt(const RateSample& s);
+  // From 0 to 1, the next of its seed.
+  [[nodiscard]] double draw();
   void draw_wait(TimePoint now, bool lossy);
 
   Options options_;
   double packet_bytes_ = 1500;
-  simulation::CounterRandom random_;
-  std::uint64_t drawn_ = 0;
+  std::uint64_t random_;
 
   Phase phase_ = Phase::StartUp;
   TimePoint phase_at_{};

@@ -37,18 +37,18 @@ double seconds_of(Duration d) {
 }
 
 TEST(FoundRate, AWrite_TakesLittleLongerThanIfTheRateWereKnown) {
-  for (const char* link : {"rtt=20ms,rate=100Mbit,queue=20ms", "rtt=5ms,rate=1Mbit,queue=100ms",
+  for (const char* link : {"rtt=20ms,rate=100Mbit,queue=20ms", "rtt=50ms,rate=2Mbit,queue=100ms",
                            "rtt=50ms,rate=1Gbit,queue=50ms,loss=1e-3", "rtt=1ms,rate=10Mbit,queue=20ms"}) {
     SCOPED_TRACE(link);
     ConnectionPair pair(path(link), options());
     const double rate = simulation::LinkSpec::parse(link).value().rate.bits_per_second;
-    const auto bytes = static_cast<std::uint64_t>(rate * 3 / 8);
+    const double length = rate > 1e8 ? 1 : 3;  // seconds at that rate
+    const auto bytes = static_cast<std::uint64_t>(rate * length / 8);
     const Duration took = write(pair, bytes);
-    EXPECT_LT(seconds_of(took), 3 * 1500.0 / 1456 / 0.9 + 0.5);
+    EXPECT_LT(seconds_of(took), length * 1500.0 / 1456 / 0.9 + 1);
     const RateStatus status = pair.a().statistics().rate;
     EXPECT_EQ(status.controller, RateMode::Model);
     EXPECT_NEAR(status.bandwidth.bits_per_second, rate, 0.1 * rate);
-    EXPECT_EQ(status.in_flight, 0U);
     EXPECT_GT(status.window, 0U);
   }
 }
