@@ -62,7 +62,8 @@ int redirecting_program(int map) {
   };
   const bpf_insn program[] = {
       instruction(BPF_LDX | BPF_W | BPF_MEM, BPF_REG_2, BPF_REG_1, offsetof(xdp_md, rx_queue_index), 0),
-      instruction(BPF_LD | BPF_DW | BPF_IMM, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, map),
+      // BPF_LD and BPF_IMM are zero.
+      instruction(BPF_DW, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, map),
       instruction(0, 0, 0, 0, 0),
       instruction(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_3, 0, 0, XDP_PASS),
       instruction(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_redirect_map),

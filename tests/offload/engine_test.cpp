@@ -77,7 +77,8 @@ TEST_P(OffloadedPair, EarlyCompletion_MakesTheRestLateAndTouchesNothing) {
   Pair pair({.link = link("rtt=10ms,rate=10Mbit"), .qp = over({.device = GetParam()}, Bandwidth{8e6})});
   std::vector<std::byte> buffer(200 << 10);
   const RecvHandle receive = *pair.b().post_receive(buffer);
-  pair.send(pattern(buffer.size(), 1));
+  const std::vector<std::byte> data = pattern(buffer.size(), 1);
+  pair.send(data);
   ASSERT_TRUE(pair.run_until([&] { return slowly(pair.chunks(receive) >= 3); }));
   ASSERT_TRUE(pair.b().complete(receive));
   const std::vector<std::byte> seen = buffer;

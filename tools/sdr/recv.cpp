@@ -87,9 +87,10 @@ std::optional<Result<TcpSocket>> next_sender(TcpListener& listener, const Interr
 int run_recv(const RecvOptions& options) {
   Result<FileStore> store = FileStore::open(options.into);
   if (!store) return complain(kName, store.error());
+  // Before anybody is told that there is somebody to be ended.
+  const Interrupt interrupt;
   Result<TcpListener> listener = open_listener(options.listen);
   if (!listener) return complain(kName, listener.error());
-  const Interrupt interrupt;
   std::signal(SIGXFSZ, SIG_IGN);  // a file larger than the limit is an error of that file, not the end of the program
   for (;;) {
     std::optional<Result<TcpSocket>> socket = next_sender(*listener, interrupt);
