@@ -85,13 +85,10 @@ T value_or_die(sdr::Result<T> result) {
 }
 
 Options parse(int argc, char** argv) {
-  const option known[] = {{"payload", required_argument, nullptr, 'p'},
-                          {"seconds", required_argument, nullptr, 's'},
-                          {"bytes", required_argument, nullptr, 'b'},
-                          {"batch", required_argument, nullptr, 'n'},
-                          {"buffer", required_argument, nullptr, 'r'},
-                          {"zerocopy", no_argument, nullptr, 'z'}, {"cpu", required_argument, nullptr, 'c'},
-                          {nullptr, 0, nullptr, 0}};
+  const option known[] = {{"payload", required_argument, nullptr, 'p'}, {"seconds", required_argument, nullptr, 's'},
+                          {"bytes", required_argument, nullptr, 'b'},   {"batch", required_argument, nullptr, 'n'},
+                          {"buffer", required_argument, nullptr, 'r'},  {"zerocopy", no_argument, nullptr, 'z'},
+                          {"cpu", required_argument, nullptr, 'c'},     {nullptr, 0, nullptr, 0}};
   Options options;
   for (int given = 0; (given = ::getopt_long(argc, argv, "", known, nullptr)) != -1;) {
     switch (given) {

@@ -407,7 +407,8 @@ std::optional<LandedPrefix> Incoming::landed_prefix() const {
   for (const Transfer& transfer : transfers_) {
     if (transfer.receive != oldest.number || transfer.index != whole) continue;
     if (!transfer.done) {
-      if (transfer.receiver && transfer.receiver->is_offered()) prefix.bytes = transfer.receiver->bytes_landed_in_order();
+      if (transfer.receiver && transfer.receiver->is_offered())
+        prefix.bytes = transfer.receiver->bytes_landed_in_order();
       break;
     }
     ++whole;
