@@ -223,7 +223,7 @@ class SdrFlow final : public Flow {
     const std::uint64_t answered = packets_;
     world_.at(back, [this, word, answered] {
       if (world_.path.dark() || stopped) return;
-      const bool dark = world_.now - heard_ > std::max(seconds(0.1), seconds(4 * rtt_)) && heard_ != TimePoint::min();
+      const bool dark = heard_ != TimePoint::min() && world_.now - heard_ > std::max(seconds(0.1), seconds(4 * rtt_));
       heard_ = world_.now;
       answered_ = answered;
       member.reported(word, state(), dark, world_.now);
