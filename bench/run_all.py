@@ -38,8 +38,8 @@ def machine():
             "load_before": round(os.getloadavg()[0], 2)}
 
 
-def output(command, seconds=300, env=None):
-    done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, text=True, timeout=seconds,
+def output(command, seconds=300, env=None, quiet=None):
+    done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=quiet, text=True, timeout=seconds,
                           env={**os.environ, **(env or {})})
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(map(str, command))} ended with {done.returncode}")
@@ -127,7 +127,7 @@ def loopback(bench):
         "bare": None,
         "none": ["--scheme", "none"],
         "none, not verified": ["--scheme", "none", "--no-verify"],
-        "none, 512 KiB": ["--scheme", "none", "--size", "512KiB", "--iters", 2048],
+        "none, 512 KiB": ["--size", "512KiB", "--iters", 2048, "--scheme", "none"],
         "adaptive": ["--scheme", "adaptive"],
         "tcp": None,
     }
@@ -143,7 +143,8 @@ def loopback(bench):
                     if shutil.which("iperf3"):
                         runs[name].append(tcp_loopback())
                 else:
-                    run = bench.perf("--mtu", payload, "--size", "8MiB", "--iters", 128, "--inflight", 16, *options)
+                    size = [] if "--size" in options else ["--size", "8MiB", "--iters", 128]
+                    run = bench.perf("--mtu", payload, "--inflight", 16, *size, *options)
                     runs[name].append(run["goodput_gbps"])
                     calls[name] = {key: run[key] for key in ("send_calls_per_packet", "receive_calls_per_packet")
                                    if key in run}
@@ -219,7 +220,7 @@ def instructions(bench):
         try:
             output(["valgrind", "--tool=callgrind", "--trace-children=yes", f"--callgrind-out-file={folder}/%p",
                     "--quiet", bench.sdr, "perf", "--self", "--json", "--mtu", payload, "--size", "1MiB", "--iters",
-                    iterations, "--inflight", 4, "--scheme", scheme, "--no-verify"], 300)
+                    iterations, "--inflight", 4, "--scheme", scheme, "--no-verify"], 300, quiet=subprocess.DEVNULL)
             return sum(int(re.search(r"^(?:summary|totals): (\d+)", file.read_text(), re.M).group(1))
                        for file in folder.iterdir())
         finally:

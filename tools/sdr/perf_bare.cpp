@@ -24,6 +24,8 @@ constexpr Duration kStaleCheck = std::chrono::milliseconds(50);
 // The sender asks after two RTTs of silence, but not more often than this.
 constexpr Duration kFastestAsk = std::chrono::milliseconds(20);
 constexpr std::uint64_t kRttSamples = 3;
+// Of packets, from one channel, before control and timers get their turn.
+constexpr int kBatchesPerRound = 16;
 
 // A slot a receive, an immediate whose packet offset reaches to the end of the message.
 Result<QueuePairOptions> bare_options(const Path& path, const PerfPlan& plan) {
@@ -182,15 +184,8 @@ class Receiver {
       started_below_ = std::max(started_below_, ask->sent);
     }
     bool news = false;
-    for (Message& message : open_) {
-      if (message.finished) continue;
-      const std::size_t words_before = message.full_words;
-      const bool full = is_full(message);
-      if (message.full_words != words_before) {
-        buffers_.landed(message.number, 64 * message.full_words * queue_pair_.geometry().chunk_bytes);
-      }
-      news = (full && finish(message, false)) || news;
-    }
+    look();
+    for (Message& message : open_) news = (message.full && !message.finished && finish(message, false)) || news;
     if (now >= next_stale_check_) {
       next_stale_check_ = now + kStaleCheck;
       news = give_up_stale(now) || news;
@@ -201,6 +196,18 @@ class Receiver {
     if (news || asked) report(asked.value_or(0), now);
     buffers_.verify_some();
     return {};
+  }
+
+  // What has landed is verified at once, while it is in the cache.
+  void look() {
+    for (Message& message : open_) {
+      if (message.full || message.finished) continue;
+      const std::size_t words_before = message.full_words;
+      message.full = is_full(message);
+      if (message.full_words != words_before) {
+        buffers_.landed(message.number, 64 * message.full_words * queue_pair_.geometry().chunk_bytes);
+      }
+    }
   }
 
   [[nodiscard]] ReceiverResult result() const {
@@ -221,11 +228,11 @@ class Receiver {
     std::size_t full_words = 0;      // of the bitmap, from the front
     std::uint64_t chunks_seen = 0;   // at the last look for stale messages
     TimePoint progress_at = kNever;  // kNever: not started
+    bool full = false;
     bool finished = false;
   };
 
   bool is_full(Message& message) const {
-    if (message.finished) return false;
     const std::uint64_t words = (chunks_ + 63) / 64;
     for (; message.full_words < words; ++message.full_words) {
       const std::uint64_t left = chunks_ - 64 * message.full_words;
@@ -336,17 +343,21 @@ Result<ReceiverResult> receive_bare(const Path& path, const PerfPlan& plan, Rece
   driver.watch(session.fd());
   SessionWatch watch(session);
   Receiver receiver(**queue_pair, plan, buffers);
-  // Batch by batch, so that what has landed is verified while it is in the cache.
   (*queue_pair)->own_channels(false);
   while (!watch.message() || !buffers.finished()) {
     if (watch.error()) return *watch.error();
     const TimePoint now = Driver::now();
-    std::size_t packets = 0;
+    bool more = false;
     for (std::uint8_t channel = 0; channel < (*queue_pair)->geometry().channels; ++channel) {
-      packets += (*queue_pair)->poll_channel(channel, now);
+      int batches = 0;
+      while (batches < kBatchesPerRound && (*queue_pair)->poll_channel(channel, now) != 0) {
+        ++batches;
+        receiver.look();
+      }
+      more = more || batches != 0;
     }
     if (Result<void> worked = receiver.work(now); !worked) return worked.error();
-    driver.run_once(packets != 0 || buffers.busy() ? Duration(0) : kStaleCheck);
+    driver.run_once(more || buffers.busy() ? Duration(0) : kStaleCheck);
     watch.look(now);
   }
   return receiver.result();
