@@ -8,25 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "tests/e2e/sdr_command.hpp"
+#include "tests/e2e/sim_command.hpp"
 
 namespace sdr::testing {
 namespace {
 
 using ::testing::HasSubstr;
-
-struct Simulated {
-  int code = 0;
-  std::string out;
-  std::string err;
-};
-
-Simulated sim(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), "sim");
-  SdrCommand command(arguments);
-  const int code = command.wait();
-  return {code, command.out(), command.err()};
-}
 
 const std::vector<std::string> kTwo = {"--link",     "rtt=20ms,rate=20Mbit,outage=2s+500ms",
                                        "--queue",    "drop-tail,limit=1bdp",

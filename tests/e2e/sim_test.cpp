@@ -6,26 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "tests/e2e/sdr_command.hpp"
+#include "tests/e2e/sim_command.hpp"
 
 namespace sdr::testing {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-struct Simulated {
-  int code = 0;
-  std::string out;
-  std::string err;
-};
-
-Simulated sim(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), "sim");
-  SdrCommand command(arguments);
-  const int code = command.wait();
-  return {code, command.out(), command.err()};
-}
 
 double value(const std::string& json, const std::string& name, const std::string& within = "") {
   const std::size_t from = within.empty() ? 0 : json.find("\"" + within + "\": {");
