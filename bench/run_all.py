@@ -11,31 +11,21 @@ compared is measured by turns, but noise stays noise.
 """
 
 import argparse
-import datetime
 import json
 import os
-import platform
 import re
 import shutil
-import statistics
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import peers as races
 import tables
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "results"
 MIB = 1 << 20
-
-
-def machine():
-    cpu = next((line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()
-                if line.startswith("model name")), "unknown")
-    return {"cpu": cpu, "cores": len(os.sched_getaffinity(0)), "kernel": platform.release(),
-            "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
-            "load_before": round(os.getloadavg()[0], 2)}
 
 
 def output(command, seconds=300, env=None, quiet=None):
@@ -51,14 +41,11 @@ def output_json(command, seconds=300):
     return json.loads(text[text.index("{"):])
 
 
-def median(values):
-    return statistics.median(values)
-
-
 class Bench:
     def __init__(self, build, rounds):
         self.build = build
         self.sdr = build / "sdr"
+        self.machine = races.Machine(build)
         self.rounds = rounds
         self.cores = sorted(os.sched_getaffinity(0))
 
@@ -141,7 +128,7 @@ def loopback(bench):
                     runs[name].append(bench.bare(payload)["goodput_gbps"])
                 elif name == "tcp":
                     if shutil.which("iperf3"):
-                        runs[name].append(tcp_loopback())
+                        runs[name].append(races.loop_tcp(bench.machine, 1))
                 else:
                     size = [] if "--size" in options else ["--size", "8MiB", "--iters", 128]
                     run = bench.perf("--mtu", payload, "--inflight", 16, *size, *options)
@@ -168,18 +155,6 @@ def kernel(bench):
                 runs["AF_XDP"].append(run["goodput_gbps"])
         rows.append({"payload": payload, "gbps": runs, "copied_by_the_kernel": copied})
     return {"rows": rows}
-
-
-def tcp_loopback():
-    port = 20000 + time.time_ns() % 20000
-    server = subprocess.Popen(["iperf3", "-s", "-1", "-p", str(port)], stdout=subprocess.DEVNULL)
-    try:
-        time.sleep(0.2)
-        run = json.loads(output(["iperf3", "-c", "127.0.0.1", "-p", port, "-t", 1, "-J"], 30))
-        return run["end"]["sum_received"]["bits_per_second"] / 1e9
-    finally:
-        server.terminate()
-        server.wait(10)
 
 
 def throughput(bench):
@@ -263,6 +238,7 @@ def main():
         RESULTS.mkdir(parents=True, exist_ok=True)
         for name in given.part or PARTS:
             began = time.monotonic()
+            load = os.getloadavg()[0]
             try:
                 measured = PARTS[name](bench)
             except (RuntimeError, subprocess.TimeoutExpired, KeyError, ValueError, OSError) as error:
@@ -270,7 +246,8 @@ def main():
                 print(f"{name}: {error}", file=sys.stderr, flush=True)
                 continue
             if measured is not None:
-                result = {"part": name, "machine": machine(), **measured}
+                machine = {**bench.machine.describe(), "load_before": round(load, 2)}
+                result = {"part": name, "machine": machine, **measured}
                 (RESULTS / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n")
             print(f"{name}: {time.monotonic() - began:.0f} s", flush=True)
     tables.write(ROOT / "docs" / "performance.md", RESULTS)

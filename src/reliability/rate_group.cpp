@@ -35,7 +35,7 @@ std::size_t RateGroup::active(const Share& self, TimePoint now) const {
   return count;
 }
 
-void RateGroup::reported(Share& /*share*/, const FlightRecord::Sample& flight, bool dark, TimePoint now) {
+void RateGroup::reported(const FlightRecord::Sample& flight, bool dark, TimePoint now) {
   delivered_ += flight.delivered;
   const Duration in = std::max(flight.landed_in, flight.sent_in);
   RateSample sample;
@@ -162,7 +162,7 @@ void RateMember::reported(const FlightRecord::Word& word, const Sent& sent, bool
   const auto sample = flight_.landed(word, now);
   if (!sample) return;
   note(sent, now);
-  group_->reported(*share_, *sample, dark, now);
+  group_->reported(*sample, dark, now);
 }
 
 TimePoint RateMember::question_at(const Sent& sent, TimePoint /*now*/) const {

@@ -36,7 +36,7 @@ class RateGroup {
 
   // Of those that have something to send, this one among them.
   [[nodiscard]] std::size_t active(const Share& self, TimePoint now) const;
-  void reported(Share& share, const FlightRecord::Sample& flight, bool dark, TimePoint now);
+  void reported(const FlightRecord::Sample& flight, bool dark, TimePoint now);
 
   // The middle one of the last three: an end that is held up between reading its clock and its socket makes a time
   // look shorter than any is, and a least one would keep that.
