@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <random>
 #include <string>
 #include <vector>
@@ -114,7 +113,9 @@ void check_against_isal(unsigned k, unsigned m, std::size_t bytes, std::mt19937_
     ASSERT_TRUE(code.ok());
     block.encode(*code);
     for (unsigned i = 0; i < m; ++i)
-      ASSERT_EQ(std::memcmp(block.parity[i].data(), expected[i].data(), bytes), 0) << "parity " << i;
+      ASSERT_TRUE(std::equal(expected[i].begin(), expected[i].end(),
+                             reinterpret_cast<const unsigned char*>(block.parity[i].data())))
+          << "parity " << i;
     // As many data shards lost as can be, restored from as many parity shards.
     ShardSet present = first_shards(k);
     ShardSet held = first_shards(m);
@@ -135,7 +136,8 @@ TEST(ReedSolomon, EveryShapeUpTo32And8_IsThatOfIsal) {
   std::mt19937_64 random(seed);
   for (unsigned k = 1; k <= 32; ++k)
     for (unsigned m = 1; m <= 8; ++m) {
-      check_against_isal(k, m, static_cast<std::size_t>(random() % 400), random);
+      // Shards of no bytes among them, in every run.
+      check_against_isal(k, m, k == 7 ? 0 : static_cast<std::size_t>(random() % 400), random);
       if (HasFatalFailure()) return;
     }
 }
