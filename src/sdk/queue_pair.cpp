@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <deque>
 
 #include "core/receive_worker.hpp"
+#include "core/scratch.hpp"
 #include "sdk/clear_to_send.hpp"
 #include "sdk/control_message.hpp"
 #include "sdk/landing_window.hpp"
@@ -28,8 +28,9 @@ constexpr Duration kFullRetry = std::chrono::microseconds(20);
 constexpr int kControlsPerDrive = 64;
 // How often to look whether an offload device has got through what it was given.
 constexpr Duration kDeviceLook = std::chrono::microseconds(20);
-// Batches polled from one channel per drive before timers get their turn.
-constexpr int kBatchesPerDrive = 16;
+// Taken from one channel per drive, before timers and control get their turn: what landed is still in the cache of the
+// layer above, and a sender on this machine that waits for word of it does not wait long.
+constexpr std::uint64_t kBytesPerDrive = 512 << 10;
 // Share of the peer's socket buffer that may be in flight on a local path.
 constexpr std::uint64_t kWindowReportShare = 8;
 
@@ -158,9 +159,13 @@ class QueuePair::Impl {
     bool more = false;
     if (progress_owns_channels_) {
       for (std::uint8_t c = 0; c < geometry_.channels; ++c) {
-        int batches = 0;
-        while (batches < kBatchesPerDrive && poll_channel(c, now) != 0) ++batches;
-        more = more || batches == kBatchesPerDrive;
+        std::uint64_t bytes = 0;
+        while (bytes < kBytesPerDrive) {
+          const std::size_t packets = poll_channel(c, now);
+          if (packets == 0) break;
+          bytes += packets * geometry_.mtu;
+        }
+        more = more || bytes >= kBytesPerDrive;
       }
     }
     if (engine_ != nullptr) engine_->look(now);
@@ -181,13 +186,14 @@ class QueuePair::Impl {
   }
 
   std::size_t poll_channel(std::uint8_t channel, TimePoint now) {
-    std::array<core::Completion, transport::Endpoint::kPollBatch> batch;
+    core::Scratch<core::Completion, transport::Endpoint::kPollBatch> scratch;
+    const auto batch = scratch.values();
     const sdk::Quiescence::Batch inside(quiescence_, channel);
     const std::size_t n = endpoint_->poll(core::ChannelIndex(channel), batch, now);
     if (n > 0 && receiver_ != nullptr)
-      receiver_->take(core::ChannelIndex(channel), std::span(batch).first(n));
+      receiver_->take(core::ChannelIndex(channel), batch.first(n));
     else if (n > 0)
-      workers_[channel].process(std::span(batch).first(n));
+      workers_[channel].process(batch.first(n));
     return n;
   }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 namespace sdr::sdk {
 namespace {
@@ -123,14 +122,12 @@ core::Generation SendQueue::generation_of(const Extent& extent) const {
   return core::Generation(static_cast<std::uint8_t>(extent.number / geometry_.slots % geometry_.generations));
 }
 
-core::ChannelIndex SendQueue::channel_of(std::uint64_t packet_id) const {
-  return core::ChannelIndex(static_cast<std::uint8_t>(packet_id / burst_ % geometry_.channels));
-}
-
 std::size_t SendQueue::cut(std::span<transport::Packet> batch, std::uint64_t paced, std::uint64_t window,
                            std::uint64_t overhead) const {
   std::size_t n = 0;
   std::uint64_t payload = 0;
+  auto channel = static_cast<std::uint8_t>(packets_sent_ / burst_ % geometry_.channels);
+  std::uint64_t left_of_burst = burst_ - packets_sent_ % burst_;
   // Bound by both, each with its own cost of a packet; the last packet may overdraw either.
   const auto open = [&] { return payload + n * overhead < paced && payload + n * kPacketCost < window; };
   for (std::size_t e = 0; e < count_ && n < batch.size() && open(); ++e) {
@@ -149,9 +146,13 @@ std::size_t SendQueue::cut(std::span<transport::Packet> batch, std::uint64_t pac
                   .immediate = geometry_.layout.encode(slot, core::PacketOffset(offset), send.user_immediate),
                   .length = length,
                   .generation = generation,
-                  .channel = channel_of(packets_sent_ + n),
+                  .channel = core::ChannelIndex(channel),
                   .aim = &send.aim};
       ++n;
+      if (--left_of_burst == 0) {
+        left_of_burst = burst_;
+        channel = channel + 1 == geometry_.channels ? 0 : static_cast<std::uint8_t>(channel + 1);
+      }
       data += length;
       left -= length;
       payload += length;
@@ -177,8 +178,9 @@ void SendQueue::submit() {
 std::size_t SendQueue::fetch(std::span<transport::Packet> batch, std::uint64_t paced, std::uint64_t window,
                              std::uint64_t overhead) {
   submit();
-  std::array<SendWork, kBatch> made;
-  const std::size_t most = engine_->made(std::span(made).first(batch.size()));
+  core::Scratch<SendWork, kBatch> scratch;
+  const std::span<SendWork> made = scratch.values();
+  const std::size_t most = engine_->made(made.first(batch.size()));
   std::uint64_t payload = 0;
   std::size_t n = 0;
   for (; n < most && payload + n * overhead < paced && payload + n * kPacketCost < window; ++n) {
@@ -194,29 +196,42 @@ std::size_t SendQueue::fetch(std::span<transport::Packet> batch, std::uint64_t p
   return n;
 }
 
-void SendQueue::take(const transport::Packet& packet) {
-  Extent& extent = extents_[head_];
-  ++extent.next_packet;
-  extent.bytes -= packet.length;
-  extent.data += packet.length;
-  if (packet.length == 0) --extent.trailing;
-  backlog_ -= packet.length;
-  bytes_sent_ += packet.length;
-  ++packets_sent_;
-  Send& send = sends_[extent.number % geometry_.slots];
-  send.last_packet_id = packets_sent_;
-  if (extent.bytes == 0 && extent.trailing == 0) {
+std::uint64_t SendQueue::take(std::span<const transport::Packet> packets) {
+  std::uint64_t payload = 0;
+  while (!packets.empty()) {
+    Extent& extent = extents_[head_];
+    std::uint64_t bytes = 0;
+    std::uint32_t trailing = 0;
+    std::size_t n = 0;
+    for (; n < packets.size() && (bytes < extent.bytes || trailing < extent.trailing); ++n) {
+      bytes += packets[n].length;
+      if (packets[n].length == 0) ++trailing;
+    }
+    extent.next_packet += static_cast<std::uint32_t>(n);
+    extent.bytes -= bytes;
+    extent.data += bytes;
+    extent.trailing -= trailing;
+    payload += bytes;
+    packets_sent_ += n;
+    Send& send = sends_[extent.number % geometry_.slots];
+    send.last_packet_id = packets_sent_;
+    packets = packets.subspan(n);
+    if (extent.bytes != 0 || extent.trailing != 0) continue;
     --send.extents;
     head_ = (head_ + 1) % extents_.size();
     --count_;
     if (submitted_ != 0) --submitted_;
   }
+  backlog_ -= payload;
+  bytes_sent_ += payload;
+  return payload;
 }
 
 bool SendQueue::pump(transport::Endpoint& endpoint, Pacer& pacer, LandingWindow& window,
                      std::uint64_t overhead_per_packet, TimePoint now) {
   burst_ = std::max<std::uint64_t>(1, endpoint.facts().burst);
-  std::array<transport::Packet, kBatch> batch;
+  core::Scratch<transport::Packet, kBatch> scratch;
+  const std::span<transport::Packet> batch = scratch.values();
   while (count_ > 0) {
     const std::uint64_t paced = pacer.allowance(now);
     if (paced == 0 || window.allowance() == 0 || limited()) return false;
@@ -224,17 +239,13 @@ bool SendQueue::pump(transport::Endpoint& endpoint, Pacer& pacer, LandingWindow&
     const std::size_t beyond = (packets_sent_ + kBatch) % burst_;
     const std::size_t most = kBatch - (beyond < kBatch ? beyond : 0);
     const std::span<transport::Packet> whole =
-        std::span(batch).first(static_cast<std::size_t>(std::min<std::uint64_t>(most, limit_ - packets_sent_)));
+        batch.first(static_cast<std::size_t>(std::min<std::uint64_t>(most, limit_ - packets_sent_)));
     const bool offloaded = engine_ != nullptr && engine_->sends();
     const std::size_t wanted = offloaded ? fetch(whole, paced, window.allowance(), overhead_per_packet)
                                          : cut(whole, paced, window.allowance(), overhead_per_packet);
     if (wanted == 0) return true;  // the device is at it
-    const std::size_t taken = endpoint.write(std::span(batch).first(wanted), now);
-    std::uint64_t payload = 0;
-    for (std::size_t i = 0; i < taken; ++i) {
-      payload += batch[i].length;
-      take(batch[i]);
-    }
+    const std::size_t taken = endpoint.write(batch.first(wanted), now);
+    const std::uint64_t payload = take(batch.first(taken));
     pacer.spend(payload + taken * overhead_per_packet);
     window.spend(payload + taken * kPacketCost);
     if (offloaded) engine_->sent(taken);

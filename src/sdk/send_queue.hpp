@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/immediate.hpp"
+#include "core/scratch.hpp"
 #include "sdk/clear_to_send.hpp"
 #include "sdk/landing_window.hpp"
 #include "sdk/offload.hpp"
@@ -109,10 +110,10 @@ class SendQueue {
   std::size_t fetch(std::span<transport::Packet> batch, std::uint64_t paced, std::uint64_t window,
                     std::uint64_t overhead);
   void submit();
-  void take(const transport::Packet& packet);
+  // Packets at the front of what was cut have gone; their payload.
+  std::uint64_t take(std::span<const transport::Packet> packets);
   [[nodiscard]] core::SlotIndex slot_of(const Extent& extent) const;
   [[nodiscard]] core::Generation generation_of(const Extent& extent) const;
-  [[nodiscard]] core::ChannelIndex channel_of(std::uint64_t packet_id) const;
 
   SendGeometry geometry_;
   OffloadEngine* engine_;

@@ -123,7 +123,7 @@ class Endpoint {
   virtual void retract(core::SlotIndex slot) = 0;
   // Fills `out` with completions of packets whose payload is placed and visible to this thread; returns how many.
   // Needs room for at least kPollBatch; 0 means nothing is waiting. Bytes beyond a packet's length are untouched.
-  static constexpr std::size_t kPollBatch = 256;
+  static constexpr std::size_t kPollBatch = 512;
   virtual std::size_t poll(core::ChannelIndex channel, std::span<core::Completion> out, TimePoint now) = 0;
 
   // Sender. Takes packets from the front of `packets`, returns how many (0: queue full, try after writable_fd or

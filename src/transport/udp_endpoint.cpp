@@ -8,17 +8,17 @@
 #include <cassert>
 #include <cstring>
 
+#include "core/scratch.hpp"
+
 namespace sdr::transport {
 namespace {
 
 using udp_wire::kHeaderSize;
 
 constexpr std::size_t kUdpHeader = 8;
+constexpr std::size_t kBatchRoom = UdpSocket::kBatchRoom;
 // System calls in one poll(), so that a flood of datagrams that are not ours cannot hold the thread.
 constexpr std::size_t kReceiveCalls = 64;
-
-// Room for one batch of datagrams. A packet longer than any datagram can be still fits, and is refused by the kernel.
-constexpr std::size_t kBatchRoom = 65536 + 64;
 
 // Of the socket's receive buffer, on a path whose sender fills it as far as it may (EndpointFacts::receive_buffer).
 constexpr std::uint32_t kMostUsedOfReceiveBuffer = 8 << 20;
@@ -215,12 +215,14 @@ bool UdpEndpoint::place(std::span<const std::byte> datagram, std::uint8_t channe
 
 std::size_t UdpEndpoint::poll(core::ChannelIndex channel, std::span<core::Completion> out, TimePoint /*now*/) {
   Channel& from = channels_[channel.value];
-  const std::span<std::byte> buffer = hot_buffer().first(kBatchRoom);
-  std::array<std::span<const std::byte>, UdpSocket::kMaxReceived> datagrams;
+  const std::span<std::byte> buffer = hot_buffer();
+  core::Scratch<std::span<const std::byte>, UdpSocket::kMaxReceived> scratch;
+  const auto datagrams = scratch.values();
   Tally<std::uint64_t> tally;
   std::size_t filled = 0;
-  while (out.size() - filled >= datagrams.size() && tally.calls < kReceiveCalls) {
-    const auto received = from.socket.receive(buffer, kHeaderSize + options_.payload, datagrams);
+  while (out.size() - filled >= UdpSocket::kMaxCoalesced && tally.calls < kReceiveCalls) {
+    const auto received = from.socket.receive(buffer, kHeaderSize + options_.payload,
+                                              datagrams.first(std::min(datagrams.size(), out.size() - filled)));
     ++tally.calls;
     if (received.count == 0) break;
     tally.overflow += received.overflow;

@@ -1,10 +1,10 @@
 // UdpEndpoint: the Endpoint of UdpDevice.
 //
 // Data path. write() assembles headers and payloads of a run of packets (same channel, equal length, the last may be
-// shorter) in a buffer of 64 KiB that stays in the cache, and hands it to the kernel in one call. poll() reads into
-// the same buffer, checks each packet against the exposure table and copies its payload to its place. Both copies run
-// out of the cache and measured faster than gathering and scattering by iovec. The buffer is the thread's: an
-// endpoint's own memory is a few hundred bytes and 24 a slot.
+// shorter) in a buffer that stays in the cache, and hands up to four runs of 64 KiB to the kernel in one call. poll()
+// reads as many into the same buffer, checks each packet against the exposure table and copies its payload to its
+// place. Both copies run out of the cache and measured faster than gathering and scattering by iovec. The buffer is the
+// thread's: an endpoint's own memory is a few hundred bytes and 24 a slot.
 //
 // Exposure table. A slot's `state` is the last thing that expose() writes (release) and the first that poll() reads
 // (seq_cst, see retract()): whoever sees the generation sees base and length that go with it. retract() clears it; that

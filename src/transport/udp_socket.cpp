@@ -52,7 +52,7 @@ void ask_for_buffer(int fd, int forced, int plain, int bytes) {
 }
 
 // Whether this is the TOS or traffic class of what came in, and has the mark.
-bool marked(cmsghdr* c) {
+bool is_mark(cmsghdr* c) {
   int value = 0;
   if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS) {
     value = std::to_integer<int>(*reinterpret_cast<const std::byte*>(CMSG_DATA(c)));
@@ -96,6 +96,39 @@ struct SegmentedMessage {
     option->cmsg_len = CMSG_LEN(sizeof(std::uint16_t));
     const auto segment = static_cast<std::uint16_t>(batch.segment);
     std::memcpy(CMSG_DATA(option), &segment, sizeof segment);
+  }
+};
+
+// Room for a batch that the kernel may have put together. Points into itself: not moved once set.
+struct CoalescedMessage {
+  iovec part;
+  alignas(cmsghdr) std::array<std::byte, 2 * CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(std::uint32_t))> control;
+  msghdr header;
+
+  void set(std::span<std::byte> room) {
+    part = {.iov_base = room.data(), .iov_len = room.size()};
+    header = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.data(), .msg_controllen = sizeof control};
+  }
+};
+
+// What the kernel says of a batch.
+struct Coalesced {
+  std::size_t segment = 0;  // 0: one datagram
+  std::uint32_t dropped = 0;
+  bool marked = false;  // the kernel coalesces only what is marked alike
+
+  explicit Coalesced(msghdr& header) {
+    for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(&header, c)) {
+      if (c->cmsg_level == SOL_UDP && c->cmsg_type == UDP_GRO) {
+        int value = 0;
+        std::memcpy(&value, CMSG_DATA(c), sizeof value);
+        if (value > 0) segment = static_cast<std::size_t>(value);
+      } else if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_RXQ_OVFL) {
+        std::memcpy(&dropped, CMSG_DATA(c), sizeof dropped);
+      } else if (is_mark(c)) {
+        marked = true;
+      }
+    }
   }
 };
 
@@ -251,50 +284,56 @@ bool UdpSocket::send(std::span<const std::byte> header, std::span<const std::byt
 }
 
 UdpSocket::Received UdpSocket::receive(std::span<std::byte> buffer, std::size_t largest,
-                                       std::span<std::span<const std::byte>, kMaxReceived> datagrams) {
+                                       std::span<std::span<const std::byte>> datagrams) {
   return offload_.coalescing ? receive_coalesced(buffer, datagrams) : receive_each(buffer, largest, datagrams);
 }
 
 UdpSocket::Received UdpSocket::receive_coalesced(std::span<std::byte> buffer,
-                                                 std::span<std::span<const std::byte>, kMaxReceived> datagrams) {
-  iovec part{.iov_base = buffer.data(), .iov_len = buffer.size()};
-  alignas(cmsghdr) std::array<std::byte, 2 * CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(std::uint32_t))> control;
-  bool all_marked = false;  // the kernel coalesces only what is marked alike
-  msghdr message{.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.data(), .msg_controllen = sizeof control};
-  const ssize_t got = retried([&] { return recvmsg(fd_, &message, MSG_DONTWAIT); });
-  if (got < 0) return {.drained = true};
+                                                 std::span<std::span<const std::byte>> datagrams) {
+  // Several batches by one call where batches come; after a datagram alone there is mostly nothing behind it.
+  const std::size_t most =
+      runs_ ? std::min({kMaxBatches, buffer.size() / kBatchRoom, datagrams.size() / kMaxCoalesced}) : 1;
+  std::array<CoalescedMessage, kMaxBatches> parts;
+  std::array<mmsghdr, kMaxBatches> messages;
+  for (std::size_t i = 0; i < most; ++i) {
+    parts[i].set(buffer.subspan(i * kBatchRoom, std::min(kBatchRoom, buffer.size() - i * kBatchRoom)));
+    messages[i].msg_hdr = parts[i].header;
+  }
+  int got = 0;
+  if (most == 1) {
+    const ssize_t size = retried([&] { return recvmsg(fd_, &messages[0].msg_hdr, MSG_DONTWAIT); });
+    got = size < 0 ? -1 : 1;
+    messages[0].msg_len = static_cast<unsigned>(std::max<ssize_t>(size, 0));
+  } else {
+    got = retried([&] { return recvmmsg(fd_, messages.data(), static_cast<unsigned>(most), MSG_DONTWAIT, nullptr); });
+  }
+  if (got <= 0) return {.drained = true};
 
   Received received;
-  auto size = static_cast<std::size_t>(got);
-  std::size_t segment = size;
-  for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
-    if (c->cmsg_level == SOL_UDP && c->cmsg_type == UDP_GRO) {
-      int value = 0;
-      std::memcpy(&value, CMSG_DATA(c), sizeof value);
-      if (value > 0) segment = static_cast<std::size_t>(value);
-    } else if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_RXQ_OVFL) {
-      std::memcpy(&received.dropped, CMSG_DATA(c), sizeof received.dropped);
-    } else if (marked(c)) {
-      all_marked = true;
-    }
+  for (std::size_t i = 0; i < static_cast<std::size_t>(got); ++i) {
+    const Coalesced told(messages[i].msg_hdr);
+    if (told.dropped != 0) received.dropped = told.dropped;  // the counter only grows
+    std::span<const std::byte> rest = std::span(buffer).subspan(i * kBatchRoom, messages[i].msg_len);
+    const std::size_t segment = told.segment != 0 ? told.segment : rest.size();
+    const std::size_t before = received.count;
+    do {  // an empty datagram is one, too
+      if (received.count - before == kMaxCoalesced) {
+        received.overflow += (rest.size() + segment - 1) / segment;
+        break;
+      }
+      const std::size_t n = std::min(segment, rest.size());
+      datagrams[received.count++] = rest.first(n);
+      rest = rest.subspan(n);
+    } while (!rest.empty());
+    if (told.marked) received.marked += received.count - before;
   }
-  std::span<const std::byte> rest = buffer.first(size);
-  do {  // an empty datagram is one, too
-    if (received.count == datagrams.size()) {
-      received.overflow = (rest.size() + segment - 1) / segment;
-      break;
-    }
-    const std::size_t n = std::min(segment, rest.size());
-    datagrams[received.count++] = rest.first(n);
-    rest = rest.subspan(n);
-  } while (!rest.empty());
-  if (all_marked) received.marked = received.count;
-  received.drained = received.count == 1;
+  received.drained = received.count == 1 || (most > 1 && static_cast<std::size_t>(got) < most);
+  runs_ = received.count > 1;
   return received;
 }
 
 UdpSocket::Received UdpSocket::receive_each(std::span<std::byte> buffer, std::size_t largest,
-                                            std::span<std::span<const std::byte>, kMaxReceived> datagrams) {
+                                            std::span<std::span<const std::byte>> datagrams) {
   constexpr std::size_t kMost = 64;
   constexpr std::size_t kControl = CMSG_SPACE(sizeof(std::uint32_t)) + CMSG_SPACE(sizeof(int));
   const std::size_t stride = (largest + 8 + 7) / 8 * 8;  // one that is too long must not look as if it fitted
@@ -324,7 +363,7 @@ UdpSocket::Received UdpSocket::receive_each(std::span<std::byte> buffer, std::si
   for (std::size_t i = 0; offload_.ecn && i < received.count; ++i) {
     msghdr& header = messages[i].msg_hdr;
     for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(&header, c))
-      if (marked(c)) ++received.marked;
+      if (is_mark(c)) ++received.marked;
   }
   return received;
 }

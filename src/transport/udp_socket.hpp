@@ -43,6 +43,7 @@ class UdpSocket {
   UdpSocket& operator=(UdpSocket&& other) noexcept {
     std::swap(fd_, other.fd_);
     std::swap(offload_, other.offload_);
+    std::swap(runs_, other.runs_);
     return *this;
   }
   ~UdpSocket();
@@ -72,21 +73,23 @@ class UdpSocket {
   // One datagram in two parts. False when the kernel refused it.
   bool send(std::span<const std::byte> header, std::span<const std::byte> body);
 
-  // Datagrams that one system call can bring at most: what the kernel coalesces, with room to spare.
-  static constexpr std::size_t kMaxReceived = 128;
+  // Datagrams that receive() can bring at most: what the kernel coalesces, with room to spare, kMaxBatches times.
+  static constexpr std::size_t kMaxCoalesced = 128;
+  static constexpr std::size_t kMaxReceived = kMaxCoalesced * kMaxBatches;
+  // Room for one batch of datagrams. One that is longer than any can be still fits, and is refused by the kernel.
+  static constexpr std::size_t kBatchRoom = 65536 + 64;
   struct Received {
     std::size_t count = 0;      // 0: nothing is waiting, or an error of the path was reported
-    std::size_t overflow = 0;   // datagrams beyond kMaxReceived, lost
+    std::size_t overflow = 0;   // datagrams beyond kMaxCoalesced of one batch, lost
     std::size_t marked = 0;     // of them, "congestion experienced" on the way (ECN)
     std::uint32_t dropped = 0;  // at this socket for want of buffer since it was opened; 0 when not told
     // Not worth another look at once: nothing is left, or what comes comes one by one, and looking for more would be a
     // system call a datagram more.
     bool drained = false;
   };
-  // Fills `datagrams` with parts of `buffer`. Datagrams beyond `largest` bytes come with more than `largest` bytes, but
-  // perhaps cut off.
-  Received receive(std::span<std::byte> buffer, std::size_t largest,
-                   std::span<std::span<const std::byte>, kMaxReceived> datagrams);
+  // One system call. Fills `datagrams` with parts of `buffer`, which has kBatchRoom for each kMaxCoalesced of them.
+  // Datagrams beyond `largest` bytes come with more than `largest` bytes, but perhaps cut off.
+  Received receive(std::span<std::byte> buffer, std::size_t largest, std::span<std::span<const std::byte>> datagrams);
   // One datagram, its first bytes into `header`, the rest into `body`; its size, or nothing when none is waiting.
   // A size beyond both means that it was cut off.
   std::optional<std::size_t> receive(std::span<std::byte> header, std::span<std::byte> body);
@@ -95,13 +98,13 @@ class UdpSocket {
   Sent send_one(const SegmentBatch& batch);
   Sent send_segmented(const SegmentBatch& batch);
   Sent send_each(const SegmentBatch& batch);
-  Received receive_coalesced(std::span<std::byte> buffer,
-                             std::span<std::span<const std::byte>, kMaxReceived> datagrams);
+  Received receive_coalesced(std::span<std::byte> buffer, std::span<std::span<const std::byte>> datagrams);
   Received receive_each(std::span<std::byte> buffer, std::size_t largest,
-                        std::span<std::span<const std::byte>, kMaxReceived> datagrams);
+                        std::span<std::span<const std::byte>> datagrams);
 
   int fd_ = -1;
   Offload offload_;
+  bool runs_ = false;  // the last receive_coalesced() brought more than one datagram
 };
 
 }  // namespace sdr::transport

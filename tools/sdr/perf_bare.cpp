@@ -24,8 +24,8 @@ constexpr Duration kStaleCheck = std::chrono::milliseconds(50);
 // The sender asks after two RTTs of silence, but not more often than this.
 constexpr Duration kFastestAsk = std::chrono::milliseconds(20);
 constexpr std::uint64_t kRttSamples = 3;
-// Of packets, from one channel, before control and timers get their turn.
-constexpr int kBatchesPerRound = 16;
+// From one channel, before control and timers get their turn: the sender waits for word of what has landed.
+constexpr std::uint64_t kBytesPerRound = 512 << 10;
 
 // A slot a receive, an immediate whose packet offset reaches to the end of the message.
 Result<QueuePairOptions> bare_options(const Path& path, const PerfPlan& plan) {
@@ -349,12 +349,14 @@ Result<ReceiverResult> receive_bare(const Path& path, const PerfPlan& plan, Rece
     const TimePoint now = Driver::now();
     bool more = false;
     for (std::uint8_t channel = 0; channel < (*queue_pair)->geometry().channels; ++channel) {
-      int batches = 0;
-      while (batches < kBatchesPerRound && (*queue_pair)->poll_channel(channel, now) != 0) {
-        ++batches;
+      std::uint64_t bytes = 0;
+      while (bytes < kBytesPerRound) {
+        const std::size_t packets = (*queue_pair)->poll_channel(channel, now);
+        if (packets == 0) break;
+        bytes += packets * (*queue_pair)->geometry().mtu;
         receiver.look();
       }
-      more = more || batches != 0;
+      more = more || bytes != 0;
     }
     if (Result<void> worked = receiver.work(now); !worked) return worked.error();
     driver.run_once(more || buffers.busy() ? Duration(0) : kStaleCheck);
