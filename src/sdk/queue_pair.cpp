@@ -32,7 +32,7 @@ constexpr Duration kDeviceLook = std::chrono::microseconds(20);
 // layer above, and a sender on this machine that waits for word of it does not wait long.
 constexpr std::uint64_t kBytesPerDrive = 512 << 10;
 // Share of the peer's socket buffer that may be in flight on a local path.
-constexpr std::uint64_t kWindowReportShare = 8;
+constexpr std::uint64_t kWindowReportShare = 4;
 
 Result<core::TableGeometry> table_geometry(const QueuePairOptions& options, std::uint32_t mtu) {
   const auto invalid = [](std::string message) { return Error{ErrorCode::InvalidArgument, std::move(message)}; };

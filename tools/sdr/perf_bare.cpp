@@ -170,12 +170,18 @@ class Sender {
 class Receiver {
  public:
   Receiver(QueuePair& queue_pair, const PerfPlan& plan, ReceiveBuffers& buffers)
-      : queue_pair_(queue_pair), plan_(plan), buffers_(buffers), finished_(PerfReport::kWords * 64) {
+      : queue_pair_(queue_pair),
+        plan_(plan),
+        buffers_(buffers),
+        together_(std::max<std::uint32_t>(1, plan.inflight / 4)),
+        finished_(PerfReport::kWords * 64) {
     const std::uint64_t chunk_bytes = queue_pair.geometry().chunk_bytes;
     chunks_ = (plan.size.count + chunk_bytes - 1) / chunk_bytes;
   }
 
-  Result<void> work(TimePoint now) {
+  // `busy` when there was data, and may be more: while the sender has enough to do, what it is told and given waits until
+  // it is worth a datagram.
+  Result<void> work(TimePoint now, bool busy) {
     std::optional<std::uint64_t> asked;
     while (const auto datagram = queue_pair_.receive_control()) {
       const auto ask = parse_ask(*datagram);
@@ -183,17 +189,21 @@ class Receiver {
       asked = ask->stamp;
       started_below_ = std::max(started_below_, ask->sent);
     }
-    bool news = false;
     look();
-    for (Message& message : open_) news = (message.full && !message.finished && finish(message, false)) || news;
+    for (Message& message : open_) {
+      if (message.full && !message.finished) finish(message, false);
+    }
     if (now >= next_stale_check_) {
       next_stale_check_ = now + kStaleCheck;
-      news = give_up_stale(now) || news;
+      give_up_stale(now);
     }
     while (!open_.empty() && open_.front().finished) open_.pop_front();
     if (buffers_.completed() >= plan_.warmup && !at_warm_up_) at_warm_up_ = queue_pair_.counters();
-    if (Result<void> posted = post(); !posted) return posted;
-    if (news || asked) report(asked.value_or(0), now);
+    const bool due = !busy || news_ >= together_;
+    if (due) {
+      if (Result<void> posted = post(); !posted) return posted;
+    }
+    if (asked || (due && news_ != 0)) report(asked.value_or(0), now);
     buffers_.verify_some();
     return {};
   }
@@ -242,19 +252,18 @@ class Receiver {
     return true;
   }
 
-  bool finish(Message& message, bool lost) {
+  void finish(Message& message, bool lost) {
     message.finished = true;
     finished_[message.number % finished_.size()] = true;
     while (base_ < buffers_.next() && finished_[base_ % finished_.size()])
       finished_[base_++ % finished_.size()] = false;
-    if (!queue_pair_.complete(message.handle)) return false;
+    if (!queue_pair_.complete(message.handle)) return;
     buffers_.complete(message.number, lost);
-    return true;
+    ++news_;
   }
 
   // A message is started when it, or a later one, has been touched, or the sender says so: sends are in order.
-  bool give_up_stale(TimePoint now) {
-    bool news = false;
+  void give_up_stale(TimePoint now) {
     for (const Message& message : open_) {
       if (!message.finished && queue_pair_.touched(message.handle)) {
         started_below_ = std::max(started_below_, message.number + 1);
@@ -268,9 +277,8 @@ class Receiver {
       }
       if (message.progress_at == kNever || seen != message.chunks_seen) message.progress_at = now;
       message.chunks_seen = seen;
-      if (now - message.progress_at > kLostAfter) news = finish(message, true) || news;
+      if (now - message.progress_at > kLostAfter) finish(message, true);
     }
-    return news;
   }
 
   Result<void> post() {
@@ -288,6 +296,7 @@ class Receiver {
   }
 
   void report(std::uint64_t stamp, TimePoint now) {
+    news_ = 0;
     PerfReport report{.stamp = stamp, .base = base_};
     for (std::uint64_t i = 0; i < finished_.size(); ++i) {
       if (finished_[(base_ + i) % finished_.size()]) report.finished[i / 64] |= std::uint64_t{1} << (i % 64);
@@ -299,6 +308,8 @@ class Receiver {
   QueuePair& queue_pair_;
   const PerfPlan& plan_;
   ReceiveBuffers& buffers_;
+  std::uint64_t together_;  // messages that are reported, and receives that are posted, at a time
+  std::uint64_t news_ = 0;  // messages finished since the last report
   std::uint64_t chunks_ = 0;
   std::deque<Message> open_;    // in order of number
   std::vector<bool> finished_;  // by number modulo the window, from base_ on
@@ -358,7 +369,7 @@ Result<ReceiverResult> receive_bare(const Path& path, const PerfPlan& plan, Rece
       }
       more = more || bytes != 0;
     }
-    if (Result<void> worked = receiver.work(now); !worked) return worked.error();
+    if (Result<void> worked = receiver.work(now, more); !worked) return worked.error();
     driver.run_once(more || buffers.busy() ? Duration(0) : kStaleCheck);
     watch.look(now);
   }
