@@ -28,9 +28,10 @@ constexpr Duration kFullRetry = std::chrono::microseconds(20);
 constexpr int kControlsPerDrive = 64;
 // How often to look whether an offload device has got through what it was given.
 constexpr Duration kDeviceLook = std::chrono::microseconds(20);
-// Taken from one channel per drive, before timers and control get their turn: what landed is still in the cache of the
-// layer above, and a sender on this machine that waits for word of it does not wait long.
-constexpr std::uint64_t kBytesPerDrive = 512 << 10;
+// Taken from one channel per drive, before timers and control get their turn. On a local path less: a sender that waits
+// for word of what landed does not wait long, and for the layer above it is still in the cache.
+constexpr std::uint64_t kBytesPerDrive = 16 << 20;
+constexpr std::uint64_t kBytesPerLocalDrive = 512 << 10;
 // Share of the peer's socket buffer that may be in flight on a local path.
 constexpr std::uint64_t kWindowReportShare = 4;
 
@@ -158,14 +159,15 @@ class QueuePair::Impl {
     endpoint_->advance(now);
     bool more = false;
     if (progress_owns_channels_) {
+      const std::uint64_t most = endpoint_->facts().local_path ? kBytesPerLocalDrive : kBytesPerDrive;
       for (std::uint8_t c = 0; c < geometry_.channels; ++c) {
         std::uint64_t bytes = 0;
-        while (bytes < kBytesPerDrive) {
+        while (bytes < most) {
           const std::size_t packets = poll_channel(c, now);
           if (packets == 0) break;
           bytes += packets * geometry_.mtu;
         }
-        more = more || bytes >= kBytesPerDrive;
+        more = more || bytes >= most;
       }
     }
     if (engine_ != nullptr) engine_->look(now);
@@ -222,9 +224,13 @@ class QueuePair::Impl {
   // Handles SDK messages as they come; an upper datagram is kept for receive_control(). True when one is waiting.
   bool next_upper(TimePoint now) {
     if (upper_) return true;
+    if (controls_drained_) return false;
     for (int i = 0; i < kControlsPerDrive; ++i) {
       const auto size = endpoint_->receive_control(control_in_, now);
-      if (!size) return false;
+      if (!size) {
+        controls_drained_ = true;
+        return false;
+      }
       const auto message = sdk::parse_control(std::span(control_in_).first(*size));
       if (!message) {
         ++malformed_controls_;
@@ -277,6 +283,7 @@ class QueuePair::Impl {
 
   void take_controls(TimePoint now) {
     last_now_ = now;
+    controls_drained_ = false;
     upper_.reset();  // one that nobody fetched must not hold up the CTS behind it: it is lost, as any may be
     next_upper(now);
   }
@@ -330,6 +337,7 @@ class QueuePair::Impl {
   std::vector<std::byte> control_in_;
   std::vector<std::byte> control_out_;
   std::optional<std::span<const std::byte>> upper_;  // in control_in_
+  bool controls_drained_ = false;  // found so by this drive: looking again would be a system call
   TimePoint last_now_{};
   std::optional<TimePoint> empty_since_ = TimePoint{};  // the send queue, if the last inject() left it empty
 };
