@@ -178,7 +178,7 @@ def throughput(bench):
 def simulator(bench):
     def items(program, *options):
         runs = bench.google(program, *options)
-        return {run["name"]: {"items_per_second": run.get("items_per_second"), "real_time": run["real_time"],
+        return {run["name"]: {"packets_per_second": run.get("packets/s"), "real_time": run["real_time"],
                               "unit": run["time_unit"]} for run in runs}
     return {"sim": items("sim_bench", "--benchmark_min_time=0.1"),
             "model": items("model_bench", "--benchmark_min_time=0.1")}
@@ -213,7 +213,7 @@ def instructions(bench):
 def peers(bench):
     script = ROOT / "bench" / "peers.py"
     common = [sys.executable, script, "--build", bench.build, "--out", RESULTS]
-    output([*common, "bulk", "--rtt", 50, "--seconds", 6, "--rounds", 1], 600)
+    output([*common, "bulk", "--rtt", 50, "--seconds", 8, "--rounds", 1], 900)
     output([*common, "messages", "--size", 1, "--size", 16, "--count", 60, "--rounds", 1], 600)
     return None
 

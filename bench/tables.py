@@ -161,9 +161,12 @@ plot $data using 1:2 with linespoints lw 2 pt 7 lc rgb "#0060ad" title "sdr, 16 
 
 
 def simulator(result, images):
-    rows = [[f"`{name}`", f"{run['items_per_second'] / 1e6:.1f}"]
-            for name, run in result["sim"].items() if run["items_per_second"]]
-    return table(["`bench/sim_bench`", "million packets a second, one core"], rows)
+    sim = table(["`bench/sim_bench`: scheme, Write, loss", "million packets a second, one core"],
+                [[f"`{name}`", f"{run['packets_per_second'] / 1e6:.1f}"] for name, run in result["sim"].items()])
+    model = table(["`bench/model_bench`", "time"],
+                  [[f"`{name.split('/iterations')[0]}`", f"{run['real_time']:.3g} {run['unit']}"]
+                   for name, run in result["model"].items()])
+    return f"{sim}\n\nThe model behind `sdr plan` (a mean, a 99.9th percentile, a grid of Monte Carlo):\n\n{model}"
 
 
 def instructions(result, images):
