@@ -14,6 +14,8 @@ constexpr int kNoticeTolerances = 3;
 constexpr double kMostWhenBusy = 0.25;
 // Plans are made for losses on a ladder of such steps, upwards: an estimate that moves a little changes nothing.
 constexpr double kLossStep = 1.05;
+// Round trips with the news of a loss, that Writes behind must last for one's tail to need no parity.
+constexpr std::uint64_t kHidingNotices = 2;
 // Runs of at most this are taken for independent losses.
 constexpr double kIndependent = 1.25;
 // Copies of a repair are so many mean bursts apart.
@@ -35,6 +37,12 @@ void AdaptiveTail::assume(const LinkEstimate& link, Bandwidth pace, const Timing
 
 std::uint64_t AdaptiveTail::bytes_in(Duration time) const {
   return pace_.limited() ? pace_.bytes_in(time).count : UINT64_MAX;
+}
+
+bool AdaptiveTail::hides_repairs(std::uint64_t bytes_behind, std::uint64_t bytes_open) const {
+  if (!pace_.limited()) return false;
+  const std::uint64_t hidden = kHidingNotices * exposed_bytes();
+  return bytes_behind >= hidden && bytes_open >= hidden + bytes_in(rtt_);
 }
 
 std::uint32_t AdaptiveTail::parity_most(const TransferShape& shape, std::uint32_t tail, bool alone) const {

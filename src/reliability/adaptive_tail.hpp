@@ -24,6 +24,10 @@ class AdaptiveTail {
   // From now on the path is taken to be so; `pace` is the sender's, not limited when it has none.
   void assume(const LinkEstimate& link, Bandwidth pace, const Timing& timing);
 
+  // Whether what is lost now is repaired in the shadow of so many bytes of Writes that wait behind: neither does the
+  // link stand still for it, nor does the last of them come later (docs/decisions/0009). `bytes_open`: of all transfers
+  // that may be open at a time.
+  [[nodiscard]] bool hides_repairs(std::uint64_t bytes_behind, std::uint64_t bytes_open) const;
   // For a transfer of so many bytes at `offset` of its Write. `alone`: no other Write waits for the link, so that
   // parity costs nobody anything but its own time.
   [[nodiscard]] CodingLayout layout(const TransferShape& shape, std::uint64_t bytes, std::uint64_t offset,

@@ -28,8 +28,8 @@ using reliability::TransferShape;
 
 constexpr std::uint32_t kMagic = 0x53445243;                          // "SDRC"
 constexpr std::uint32_t kVersion = reliability::kReliabilityVersion;  // ends must read each other's messages
-// Rounds of feed and inject in one call before control and timers get their turn.
-constexpr int kRoundsPerDrive = 8;
+// Fed and injected in one call, about, before control and timers get their turn.
+constexpr std::uint64_t kBytesPerDrive = 2 << 20;
 // A driver that calls so much too late was away.
 constexpr Duration kAbsence = std::chrono::seconds(1);
 
@@ -126,7 +126,7 @@ class Connection::Impl {
     incoming_.drive(timing_, now);
     outgoing_.expire(now);
     const TimePoint injection = send(now);
-    outgoing_.collect(now, timing_.rtt.smoothed());
+    outgoing_.collect(timing_, now);
     say(now);
     watch(now);
     if (failure_) return kNever;
@@ -261,7 +261,7 @@ class Connection::Impl {
     const std::uint64_t backlog = rate_.backlog();
     const std::uint32_t piece = rate_.piece();
     TimePoint next = kNever;
-    for (int round = 0; round < kRoundsPerDrive; ++round) {
+    for (std::uint64_t fed = 0; fed < kBytesPerDrive; fed += backlog) {
       if (!dark) outgoing_.feed(backlog, piece, timing_, now);
       const std::uint64_t before = queue_pair_->backlog();
       next = queue_pair_->inject(now);

@@ -6,7 +6,13 @@
 namespace sdr::reliability {
 namespace {
 
-constexpr double kStartGain = 3;
+// Growth a round trip while starting up: near, where an end that wakes up late is late by a good part of the RTT, less
+// than far away, where each round trip counts.
+constexpr double kStartGainNear = 2;
+constexpr double kStartGainFar = 3;
+constexpr double kNear = 20e6;  // ns
+constexpr double kFar = 200e6;
+constexpr double kStartWindowSlack = 1.125;
 constexpr double kFirstPackets = 16;
 constexpr Duration kFirstTime = std::chrono::milliseconds(10);
 constexpr double kDrainGain = 0.35;
@@ -27,15 +33,24 @@ constexpr double kWaitRounds = 2;  // between two probes, at least, and
 constexpr Duration kWait = std::chrono::milliseconds(100);
 constexpr double kWaitRoundsPoliced = 20;
 constexpr Duration kWaitPoliced = std::chrono::milliseconds(1000);
+constexpr double kHides = 16;
 constexpr double kMostRandom = 0.05;
-constexpr double kLeastJudged = 50;  // packets
+// Losses are judged of so many packets, and of so much of a round trip: on a fast path there are thousands of samples a
+// second, a loss comes to light up to three samples late, and what is rare in one sample is not in all of them.
+constexpr double kLeastJudged = 50;
+constexpr double kLeastJudgedProbe = 8;
+constexpr double kJudgedShare = 1.0 / 8;
+constexpr double kJudgedShareProbe = 1.0 / 32;
 // The same over more packets, where a smaller share says as much.
 constexpr double kLossShareLong = 0.01;
 constexpr double kLeastJudgedLong = 400;
 constexpr double kBaseMemory = 20000;
 constexpr Duration kRttWindow = std::chrono::seconds(10);
-constexpr double kSuspectGain = 1.5;  // of a probe that pays
-constexpr Duration kSuspectAfter = std::chrono::seconds(5);
+constexpr double kSuspectGrowth = 1.5;  // of the rate
+constexpr Duration kSuspectAfter = std::chrono::seconds(2);
+constexpr Duration kLeastOurs = std::chrono::milliseconds(5);
+constexpr Duration kLeastMoved = std::chrono::milliseconds(1);
+constexpr Duration kEarlyProbe = std::chrono::seconds(2);
 constexpr Duration kRttProbe = std::chrono::milliseconds(200);
 constexpr Duration kDelayWindow = std::chrono::seconds(5);
 constexpr double kLeastPackets = 4;
@@ -107,19 +122,25 @@ Bandwidth ModelRate::pace() const {
   return {rate};
 }
 
+double ModelRate::start_gain() const {
+  const double far = std::clamp((ns(rtt_min_) - kNear) / (kFar - kNear), 0.0, 1.0);
+  return kStartGainNear + far * (kStartGainFar - kStartGainNear);
+}
+
 std::uint64_t ModelRate::window() const {
   const double least = quantum();
   double window = 0;
   if (phase_ == Phase::StartUp) {
-    const double per_round = start_rate_ * ns(rtt_latest_) / 8e9;
-    window = ramp_from_ > 0 ? std::max(kFirstPackets * packet_bytes_, per_round * kWindowGain)
-                            : kFirstPackets * packet_bytes_;
+    // What grows so much a round trip has so many times in flight what landed in the last one. However late a sign that
+    // it is enough comes: no more than that is too much.
+    const double landed = std::max(landed_, ramp_from_ > 0 ? ramp_from_ : 0) * ns(rtt_min_) / 8e9;
+    window = std::max(kFirstPackets * packet_bytes_, kStartWindowSlack * start_gain() * landed + least);
   } else if (phase_ == Phase::ProbeRtt) {
     window = kRttProbeGain * bdp(estimate());
   } else {
     const double full = bdp(estimate());
     // What landed since the last question still counts as under way.
-    const double asked = estimate() * ns(std::min(apart_, kApartMost)) / 8e9;
+    const double asked = estimate() * ns(std::min(apart_, std::max(rtt_min_ / 8, kApartMost))) / 8e9;
     window = kWindowGain * std::max(gain_ / kWindowGain + 0.5, 1.0) * full + 3 * least + 2 * asked;
     if (high_flight_ > 0 && phase_ != Phase::Up)
       window = std::min(window, std::max(kHeadroom * high_flight_, full + 2 * least + 2 * asked));
@@ -134,12 +155,18 @@ void ModelRate::learn_delay(const RateSample& s) {
     rtt_latest_ = s.rtt;
     round_rtt_min_ = std::min(round_rtt_min_, s.rtt);
     round_rtt_max_ = std::max(round_rtt_max_, s.rtt);
-    if (phase_ == Phase::ProbeRtt) probed_rtt_ = std::min(probed_rtt_, s.rtt);
+    if (phase_ == Phase::ProbeRtt) {
+      probed_rtt_ = std::min(probed_rtt_, s.rtt);
+      probed_rtt_most_ = std::max(probed_rtt_most_, s.rtt);
+    }
     const Duration about = rtt_min_ == kUnknown ? rtt_min_ : rtt_min_ + std::max(rtt_min_ / 128, Duration(100'000));
     if (s.rtt <= about) rtt_min_at_ = s.now;
     rtt_min_ = std::min(rtt_min_, s.rtt);
   }
   if (s.delay == Duration::zero()) return;
+  const Duration& last = last_delays_[delays_ % last_delays_.size()];
+  if (delays_ > 0) delay_varies_ += (std::chrono::abs(s.newest_delay - last) - delay_varies_) / 8;
+  last_delays_[++delays_ % last_delays_.size()] = s.newest_delay;
   if (s.now - delay_at_ > kDelayWindow) {
     delay_before_ = delay_now_;
     delay_now_ = s.delay;
@@ -166,10 +193,18 @@ void ModelRate::learn_rate(const RateSample& s) {
   }
 }
 
+bool ModelRate::enough_to_judge(const Tally& tally, double least, double share) const {
+  return tally.packets >= std::max(least, share * bdp(estimate()) / packet_bytes_);
+}
+
 bool ModelRate::too_much_lost(const Tally& tally, double share) const {
   const double upper =
       base_.packets <= 0 ? 0 : std::min(kMostRandom, (base_.lost + 2 * std::sqrt(base_.lost + 1) + 1) / base_.packets);
-  const double expected = upper * tally.packets;
+  // What comes to light now may have been lost before: two samples ago, or, with a peer that wakes up late, up to a
+  // round trip ago. It counts more as landed before an offer than had been sent before it, and hides as many losses,
+  // until it once does not.
+  const double hidden = std::min(ns(rtt_min_), 2 * ns(std::max(apart_, rtt_min_ / 16)) + kHides * ns(delay_varies_));
+  const double expected = upper * (tally.packets + estimate() * hidden / 8e9 / packet_bytes_);
   return tally.lost > expected + 3 * std::sqrt(expected) + 2 + share * tally.packets;
 }
 
@@ -244,20 +279,20 @@ void ModelRate::end_round(const RateSample& s) {
   } else {
     slow_rounds_ = 0;
   }
-  // Longer, and alike from round to round: another route.
+  // Longer, and alike from round to round: another route, or a queue that stands. If it is ours, it can leave.
   if (round_rtt_min_ != kUnknown && rtt_min_ != kUnknown) {
     const Duration more = round_rtt_min_ - rtt_min_;
     const bool longer = more > std::max(rtt_min_ / 4, Duration(2'000'000));
     const bool alike =
         last_round_rtt_min_ != kUnknown && std::abs(ns(round_rtt_min_ - last_round_rtt_min_)) < 0.1 * ns(more);
     long_rounds_ = longer && alike ? long_rounds_ + 1 : 0;
-    const bool may = early_probe_at_ == TimePoint::min() || s.now - early_probe_at_ > std::chrono::seconds(2);
+    const bool may = early_probe_at_ == TimePoint::min() || s.now - early_probe_at_ > early_wait_;
     if (long_rounds_ >= 3 && may && phase_ != Phase::StartUp && phase_ != Phase::ProbeRtt) {
       early_probe_at_ = s.now;
+      early_wait_ = std::min(2 * early_wait_, kRttWindow);  // less often, as long as it is no route
       long_rounds_ = 0;
-      probed_rtt_ = kUnknown;
-      rtt_probe_end_ = kNever;
-      enter(Phase::ProbeRtt, kRttProbeGain, s.now);
+      route_doubt_ = true;
+      enter(Phase::Down, kDownGain, s.now);
     }
   }
   last_round_rtt_min_ = round_rtt_min_;
@@ -281,6 +316,7 @@ void ModelRate::begin(Duration rtt, std::uint32_t packet_bytes, TimePoint now) {
 }
 
 void ModelRate::start_up(const RateSample& s) {
+  landed_ = std::max(landed_, s.rate.bits_per_second);
   if (!s.landing.limited() || !s.sending.limited()) return;
   lag_landed_ += static_cast<double>(s.delivered);
   lag_sent_ += static_cast<double>(s.sent);
@@ -291,14 +327,17 @@ void ModelRate::start_up(const RateSample& s) {
   const double landing = lag_landed_ * 8e9 / std::max(lag_there_, 1.0);
   const double sending = lag_sent_ * 8e9 / std::max(lag_here_, 1.0);
   const bool lags = landing < (first ? 0.95 : 0.9) * sending;
-  const Duration queue = s.newest_delay - std::min(delay_now_, delay_before_);
-  const bool queues = queue > std::max(rtt_min_ / (first ? 64 : 32), Duration(first ? 300'000 : 500'000));
+  // Ends that wake up late delay some packets by more than others; a queue delays them all.
+  const Duration queue =
+      *std::min_element(last_delays_.begin(), last_delays_.end()) - std::min(delay_now_, delay_before_);
+  const bool queues =
+      queue > std::max({rtt_min_ / (first ? 64 : 32), Duration(first ? 300'000 : 500'000), delay_varies_});
   const bool loses = lag_landed_ < 0.85 * lag_sent_ && lag_sent_ - lag_landed_ >= 4 * packet_bytes_;
   if (!lags && !loses && !queues)
     learn_base(lag_sent_ / packet_bytes_, std::max(0.0, lag_sent_ - lag_landed_) / packet_bytes_);
   lag_landed_ = lag_sent_ = lag_here_ = lag_there_ = 0;
   lags_ = lags && (queues || loses) ? lags_ + 1 : 0;
-  if (lags_ >= 2) return leave_start_up(landing, s.now);
+  if (lags_ >= 2) return leave_start_up(std::max(landing, landed_), s.now);
   // At the first sign nothing is added until it is confirmed or not: what says so is under way already.
   if (lags_ > 0) {
     start_rate_ = std::min(start_rate_, landing);
@@ -309,7 +348,7 @@ void ModelRate::start_up(const RateSample& s) {
     ramp_at_ = s.now;
     ramp_end_ = s.now + rtt_min_;
   } else if (s.now >= ramp_end_) {
-    start_rate_ = std::max(start_rate_, kStartGain * std::min(landing, sending));
+    start_rate_ = std::max(start_rate_, start_gain() * std::min(landing, sending));
   }
   if (!s.round_start || s.app_limited) return;
   if (latest_ > full_ * 1.25) {
@@ -325,6 +364,8 @@ void ModelRate::leave_start_up(double rate, TimePoint now) {
   most_now_ = most_before_ = rate;
   congested_rounds_ = 3;
   round_tally_ = probe_tally_ = {};
+  probed_rate_ = rate;
+  rtt_probed_at_ = now;
   enter(Phase::Drain, kDrainGain, now);
 }
 
@@ -333,8 +374,8 @@ void ModelRate::cycle(const RateSample& s) {
   const double full = bdp(estimate());
   const std::uint64_t rounds = round_ - phase_round_;
   // Losses of what was sent at the measured rate.
-  if (round_tally_.packets >= kLeastJudged || s.round_start) {
-    const bool judged = round_tally_.packets >= kLeastJudged;
+  const bool judged = enough_to_judge(round_tally_, kLeastJudged, kJudgedShare);
+  if (judged || s.round_start) {
     const bool lost = too_much_lost(round_tally_, kLossShare) ||
                       (cruise_tally_.packets >= kLeastJudgedLong && queue_ <= queue_of_others() &&
                        too_much_lost(cruise_tally_, kLossShareLong));
@@ -346,6 +387,8 @@ void ModelRate::cycle(const RateSample& s) {
     case Phase::Drain:
     case Phase::Down:
       if (flight <= full + quantum() || rounds >= 4) {
+        if (route_doubt_ && flight > full + quantum()) return start_rtt_probe(s.now);
+        route_doubt_ = false;
         if (phase_ == Phase::Drain) draw_wait(s.now, false);
         cruise_tally_ = {};
         enter(Phase::Cruise, 1, s.now);
@@ -359,14 +402,19 @@ void ModelRate::cycle(const RateSample& s) {
       if (rounds >= wait_rounds_ && s.now >= wait_until_) start_probe(s.now);
       break;
     case Phase::Up: {
-      const bool lossy = probe_tally_.packets >= 8 && too_much_lost(probe_tally_, kLossShare);
+      const bool lossy = enough_to_judge(probe_tally_, kLeastJudgedProbe, kJudgedShareProbe) &&
+                         too_much_lost(probe_tally_, kLossShare);
       if (lossy || round_marks_ > 0) return end_probe(s, true);
+      // Faster yet as long as it pays; but what waits now more than before is ours.
+      if (up_gain_ > kUpGain && queue_ - up_queue_ > std::max(rtt_min_ / 4, kLeastOurs)) {
+        up_gain_ = kUpGain;
+        gain_ = kUpGain;
+        gains_[(gain_count_ - 1) % gains_.size()].gain = kUpGain;
+      }
       if (!s.round_start || rounds == 0) break;
       // Growing: it pays.
       if (latest_ > up_rate_ * kPays) {
         up_gain_ = std::min(kMostUpGain, up_gain_ * 1.25);
-        // It wins from others, whose queue may have stood when the least RTT was measured.
-        suspect_rtt_ = suspect_rtt_ || up_gain_ > kSuspectGain;
         up_rate_ = latest_;
         enter(Phase::Up, up_gain_, s.now);
         break;
@@ -379,10 +427,21 @@ void ModelRate::cycle(const RateSample& s) {
   }
 }
 
+void ModelRate::start_rtt_probe(TimePoint now) {
+  route_doubt_ = false;
+  rtt_probed_at_ = now;
+  probed_rate_ = estimate();
+  probed_from_ = rtt_min_;
+  rtt_probe_end_ = kNever;
+  probed_rtt_ = kUnknown;
+  enter(Phase::ProbeRtt, kRttProbeGain, now);
+}
+
 void ModelRate::start_probe(TimePoint now) {
   low_ = 0;
   up_gain_ = kUpGain;
   up_rate_ = estimate();
+  up_queue_ = queue_;
   probe_tally_ = {};
   enter(Phase::Up, kUpGain, now);
 }
@@ -447,11 +506,17 @@ void ModelRate::probe_rtt(const RateSample& s) {
       rtt_probe_end_ = s.now + kRttProbe;
       phase_round_ = round_;
       probed_rtt_ = kUnknown;
+      probed_rtt_most_ = Duration::zero();
     }
     return;
   }
   if (s.now < rtt_probe_end_ || round_ == phase_round_ || probed_rtt_ == kUnknown) return;
-  rtt_min_ = probed_rtt_;
+  // Longer than before: another route, if the RTT was the same all the time; if it moved, a queue that others fill. To
+  // take that for the path would make it our queue for good.
+  const bool moved = probed_rtt_most_ - probed_rtt_ > std::max((probed_rtt_ - rtt_min_) / 8, kLeastMoved);
+  if (!moved) early_wait_ = kEarlyProbe;
+  rtt_confirmed_ = !moved && std::chrono::abs(probed_rtt_ - probed_from_) < probed_rtt_ / 32;
+  rtt_min_ = moved ? std::min(probed_rtt_, rtt_min_ + rtt_min_ / 8) : probed_rtt_;
   rtt_min_at_ = s.now;
   delay_before_ = kUnknown;
   delay_now_ = s.delay;
@@ -461,16 +526,15 @@ void ModelRate::probe_rtt(const RateSample& s) {
 
 void ModelRate::tick(TimePoint now) {
   if (phase_ == Phase::StartUp && ramp_from_ > 0 && now < ramp_end_)
-    start_rate_ = ramp_from_ * std::pow(kStartGain, ns(now - ramp_at_) / ns(ramp_end_ - ramp_at_));
+    start_rate_ = ramp_from_ * std::pow(start_gain(), ns(now - ramp_at_) / ns(ramp_end_ - ramp_at_));
   if (phase_ == Phase::StartUp || phase_ == Phase::ProbeRtt || rtt_min_ == kUnknown) return;
-  const bool suspect = suspect_rtt_ && phase_ == Phase::Cruise && now - rtt_probed_at_ > kSuspectAfter;
+  // So much has been won, from others perhaps, whose queue stood when the least RTT was measured. Who holds that queue
+  // up now is this end, which does not see it.
+  const bool grown = estimate() > kSuspectGrowth * probed_rate_ && !rtt_confirmed_;
+  const bool suspect = grown && phase_ == Phase::Cruise && now - rtt_probed_at_ > kSuspectAfter;
   if (now - rtt_min_at_ < kRttWindow && !suspect) return;
-  suspect_rtt_ = false;
-  rtt_probed_at_ = now;
   rtt_min_at_ = now;
-  rtt_probe_end_ = kNever;
-  probed_rtt_ = kUnknown;
-  enter(Phase::ProbeRtt, kRttProbeGain, now);
+  start_rtt_probe(now);
 }
 
 TimePoint ModelRate::next_timeout() const {

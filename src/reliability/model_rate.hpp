@@ -1,15 +1,16 @@
 // ModelRate: finds the rate of a path that is shared with others, by a model of it: how fast its bottleneck lets bytes
 // through, and how long the way is without a queue.
 //
-//   start-up   the pace is three times what landed: it grows threefold a round trip, until packets arrive further apart
-//              than they were sent, or are lost for it, or nothing grows any more
+//   start-up   the pace is two to three times what landed, and so much is in flight at most: it grows so much a round
+//              trip, until packets arrive further apart than they were sent, or are lost for it, or nothing grows any
+//              more
 //   drain      what was too much leaves the queue
 //   cruise     at the rate that was measured; after some round trips
 //   probe-up   a quarter faster, faster yet while that pays, until the path holds a quarter more than without a queue,
 //              or loses, or marks; then
 //   probe-down slower until what was too much has left the queue
-//   probe-rtt  half of the window, when the least RTT has not been seen for ten seconds, or the RTT has become longer
-//              and stays so (another route)
+//   probe-rtt  half of the window, when the least RTT has not been seen for ten seconds, when the RTT has become longer
+//              and a slow phase does not shorten it (another route), or when the rate has grown by half
 //
 // Losses: what is lost while sending slower than the bottleneck is random, and is no reason to slow down. What is lost
 // beyond that (by the counts, three standard deviations and 2 % above) is congestion: a full queue or a policer.
@@ -56,6 +57,7 @@ class ModelRate final : public RateController {
   [[nodiscard]] double estimate() const;        // bit/s
   [[nodiscard]] double bdp(double rate) const;  // bytes
   [[nodiscard]] double quantum() const;
+  [[nodiscard]] double start_gain() const;
   [[nodiscard]] Duration queue_of_others() const;
   void enter(Phase phase, double gain, TimePoint now);
   [[nodiscard]] double gain_at(TimePoint sent) const;
@@ -64,10 +66,12 @@ class ModelRate final : public RateController {
   void learn_loss(const RateSample& s);
   void learn_base(double packets, double lost);
   void end_round(const RateSample& s);
+  [[nodiscard]] bool enough_to_judge(const Tally& tally, double least, double share) const;
   [[nodiscard]] bool too_much_lost(const Tally& tally, double share) const;
   void start_up(const RateSample& s);
   void leave_start_up(double rate, TimePoint now);
   void cycle(const RateSample& s);
+  void start_rtt_probe(TimePoint now);
   void start_probe(TimePoint now);
   void end_probe(const RateSample& s, bool lossy);
   void slow_down(const RateSample& s);
@@ -115,13 +119,21 @@ class ModelRate final : public RateController {
   Duration last_round_rtt_min_ = kUnknown;
   int long_rounds_ = 0;  // in a row that were longer than they should be, alike
   TimePoint rtt_probe_end_{};
-  TimePoint rtt_probed_at_{};  // begun
-  bool suspect_rtt_ = false;
-  Duration probed_rtt_ = kUnknown;
+  TimePoint rtt_probed_at_{};       // begun
+  double probed_rate_ = 0;          // what was believed then
+  Duration probed_from_{0};         // likewise
+  bool rtt_confirmed_ = false;      // by the last one
+  Duration probed_rtt_ = kUnknown;  // the least while probing,
+  Duration probed_rtt_most_{0};     // and the most
   TimePoint early_probe_at_ = TimePoint::min();
+  Duration early_wait_ = std::chrono::seconds(2);
+  bool route_doubt_ = false;       // whether it is the route or our queue, this slow phase says
   Duration delay_now_ = kUnknown;  // least one-way delay of this window,
   Duration delay_before_ = kUnknown;
   TimePoint delay_at_{};
+  std::array<Duration, 3> last_delays_{};  // of single samples
+  std::size_t delays_ = 0;
+  Duration delay_varies_{0};  // from one to the next
   Duration queue_{0};
   Duration queue_smooth_{0};
   Duration round_queue_min_ = kUnknown;
@@ -138,6 +150,7 @@ class ModelRate final : public RateController {
 
   // start-up
   double start_rate_ = 0;  // bit/s
+  double landed_ = 0;      // most in a round trip, likewise
   double ramp_from_ = 0;   // in the second round trip it grows from there by time, as no answers come; 0: not yet
   TimePoint ramp_at_{};
   TimePoint ramp_end_{};
@@ -149,8 +162,8 @@ class ModelRate final : public RateController {
   std::uint64_t wait_rounds_ = 8;
   TimePoint wait_until_{};
   double up_gain_ = 1.25;
-  double up_rate_ = 0;  // when the last round of probing up began
-  bool up_full_ = false;
+  double up_rate_ = 0;    // when the last round of probing up began
+  Duration up_queue_{0};  // when it began
 
   static constexpr Duration kUnknown = Duration::max();
 };

@@ -9,6 +9,7 @@
 namespace sdr::reliability {
 WriteHandle Outgoing::post(std::span<const std::byte> data, std::optional<std::uint32_t> immediate) {
   writes_.push_back({.number = next_write_, .data = data, .immediate = immediate});
+  bytes_to_cut_ += data.size();
   return WriteHandle{next_write_++};
 }
 
@@ -90,6 +91,7 @@ bool Outgoing::start_transfer(const Timing& timing, TimePoint now) {
   latest_ = plan.transfer;
   parity_to_start_ = shape_.rules.coded();
   write.started += length;
+  bytes_to_cut_ -= length;
   ++write.transfers_open;
   if (write.started == write.data.size()) {
     write.cut = true;
@@ -106,9 +108,11 @@ std::unique_ptr<TransferSender> Outgoing::make_sender(TransferPlan plan, const W
     return std::make_unique<TransferSender>(plan, shape_.rules, shape_.code, executor_);
   }
   tail_.assume(link_.estimate(), path_rate(), timing);
+  // What is lost of the last round trip is repaired while others' data goes.
   const bool alone = write.number + 1 == next_write_;
+  const bool hidden = hides_repairs(write);
   // Between two ends on one machine there is nothing that loses at random, and parity takes the time of the copies.
-  plan.layout = queue_pair_.local_path()
+  plan.layout = queue_pair_.local_path() || hidden
                     ? CodingLayout::uncoded(shape_.chunks_of(plan.data.size()))
                     : tail_.layout(shape_, plan.data.size(), plan.offset, write.data.size(), alone);
   std::optional<coding::ErasureCode> code;
@@ -125,6 +129,7 @@ void Outgoing::refuse(const std::deque<Write>::iterator& refused, std::uint64_t 
                           .error = Error{ErrorCode::InvalidArgument,
                                          fmt::format("Write {} of {} bytes does not fit the peer's receive of {} bytes",
                                                      write.number, write.data.size(), capacity)}});
+  bytes_to_cut_ -= write.data.size();
   writes_.erase(refused);
 }
 
@@ -168,14 +173,22 @@ Outgoing::Choice Outgoing::choose(std::uint32_t piece, TimePoint now) {
   return parity;
 }
 
+bool Outgoing::hides_repairs(const Write& write) const {
+  const std::uint64_t behind = bytes_to_cut_ - (write.data.size() - write.started);
+  // A transfer that waits for a repair keeps its slots, and those behind it are taken to be alike.
+  const std::uint64_t open = queue_pair_.geometry().slots / shape_.rules.messages_each();
+  return tail_.hides_repairs(behind, open * std::min<std::uint64_t>(write.data.size(), shape_.transfer_bytes));
+}
+
 TransferSender::Covering Outgoing::covering(const Transfer& transfer, const Timing& timing) {
   if (!shape_.rules.adaptive()) return {};
   const Write* write = find_write(transfer.write);
   if (write == nullptr) return {};
+  tail_.assume(link_.estimate(), path_rate(), timing);
+  if (hides_repairs(*write)) return {};
   std::uint64_t left = write->data.size() - write->started;
   for (const Transfer& open : transfers_)
     if (open.sender && open.write == transfer.write) left += open.sender->fresh_bytes_left();
-  tail_.assume(link_.estimate(), path_rate(), timing);
   const double lost = transfer.sender->lost_share();
   return tail_.covering(shape_, left, shape_.chunks_of(write->data.size()), lost);
 }
@@ -248,10 +261,13 @@ bool Outgoing::hand_out(const Choice& choice, const Timing& timing, TimePoint no
   const SendHandle stream = extent.parity() ? *choice.transfer->parity : choice.transfer->data;
   const bool ends = extent.parity() || extent.first + extent.count == sender.chunks();
   const std::uint32_t first_packet = extent.first * shape_.packets_per_chunk;
+  const std::uint64_t before = queue_pair_.backlog();
   if (extent.packets != 0 ? !send_holes(stream, first_packet, sender.bytes(extent), extent.packets, ends)
                           : !queue_pair_.send_packets(stream, first_packet, sender.bytes(extent), ends))
     return false;
-  const TimePoint leaves = now + queue_pair_.rate().time_for({queue_pair_.backlog()});
+  const std::uint64_t backlog = queue_pair_.backlog();
+  const TimePoint leaves = now + queue_pair_.rate().time_for({backlog});
+  departures_.handed_out(choice.transfer->sender->plan().transfer, extent, backlog - before, leaves);
   const bool repair = extent.kind == TransferSender::Kind::Repair;
   sender.sent(extent, leaves, timing.rto(), repair ? covering(*choice.transfer, timing) : TransferSender::Covering{});
   if (extent.parity())
@@ -365,9 +381,30 @@ void Outgoing::complete_writes(TimePoint now, Duration rtt) {
   }
 }
 
-void Outgoing::collect(TimePoint now, Duration rtt) {
+void Outgoing::note_departures(const Timing& timing, TimePoint now) {
+  const auto sender_of = [this](const Departures::Entry& entry) {
+    return entry.transfer < first_transfer_ ? nullptr : transfers_[entry.transfer - first_transfer_].sender.get();
+  };
+  departures_.look(
+      queue_pair_.backlog(), now,
+      [&](const Departures::Entry& left) {
+        TransferSender* const sender = sender_of(left);
+        if (sender == nullptr || sender->done()) return;
+        sender->left_late(left.extent, timing.rto(), now);
+        TimePoint& offer_at = transfers_[left.transfer - first_transfer_].offer_at;
+        if (left.extent.again() && shape_.rules.resends_on_report())
+          offer_at = std::min(offer_at, now + timing.behind_repair());
+      },
+      [&](const Departures::Entry& late) {
+        TransferSender* const sender = sender_of(late);
+        if (sender != nullptr && !sender->done()) sender->held_up(late.extent);
+      });
+}
+
+void Outgoing::collect(const Timing& timing, TimePoint now) {
+  note_departures(timing, now);
   note_progress(now);
-  complete_writes(now, rtt);
+  complete_writes(now, timing.rtt.smoothed());
 }
 
 std::optional<TailCode> Outgoing::tail_code_of(const TransferPlan& plan) const {
@@ -437,6 +474,8 @@ TimePoint Outgoing::next_timeout(TimePoint now) const {
 void Outgoing::fail(const Error& error, TimePoint now) {
   for (Transfer& transfer : transfers_) transfer.sender.reset();  // waits for encoders that read user memory
   transfers_.clear();
+  departures_.clear();
+  bytes_to_cut_ = 0;
   for (const Write& write : writes_)
     completions_.push_back({.handle = {write.number}, .length = write.data.size(), .at = now, .error = error});
   writes_.clear();

@@ -20,6 +20,7 @@
 #include "reliability/adaptive_tail.hpp"
 #include "reliability/code_book.hpp"
 #include "reliability/control_message.hpp"
+#include "reliability/departures.hpp"
 #include "reliability/timing.hpp"
 #include "reliability/transfer_sender.hpp"
 #include "reliability/transfer_shape.hpp"
@@ -58,7 +59,7 @@ class Outgoing {
   void expire(TimePoint now);
   void postpone(Duration absence);
   // Books what has left, closes what is acknowledged, completes Writes whose memory is free.
-  void collect(TimePoint now, Duration rtt);
+  void collect(const Timing& timing, TimePoint now);
 
   // Writes the datagram of offers that is due, if one is.
   bool poll_offers(ByteWriter& writer, const Timing& timing, Duration silence, TimePoint now);
@@ -112,6 +113,8 @@ class Outgoing {
   [[nodiscard]] OffersHeader offers_header(TimePoint now) const;
   // Adaptive: the next transfer of this one's Write may start before its parity has been handed out.
   [[nodiscard]] bool data_first(const Transfer& transfer);
+  // Whether enough waits behind this Write for the repair of its tail to cost no time (adaptive).
+  [[nodiscard]] bool hides_repairs(const Write& write) const;
   [[nodiscard]] TransferSender::Covering covering(const Transfer& transfer, const Timing& timing);
   // Covers the repairs that are to be covered once all data of their Write has gone.
   void cover_repairs(const Timing& timing);
@@ -128,6 +131,7 @@ class Outgoing {
   // The transfer that was started last, unless it has been retired. Ones that are passed over may stand behind it.
   [[nodiscard]] Transfer* latest();
   void note_progress(TimePoint now);
+  void note_departures(const Timing& timing, TimePoint now);
   [[nodiscard]] Write* find_write(std::uint64_t number);
   void complete_writes(TimePoint now, Duration rtt);
 
@@ -141,7 +145,9 @@ class Outgoing {
   std::deque<Write> writes_;        // unfinished, in order of posting
   std::deque<Transfer> transfers_;  // started and not finished; the first has number first_transfer_
   std::deque<WriteCompletion> completions_;
+  Departures departures_;
   std::uint64_t next_write_ = 0;
+  std::uint64_t bytes_to_cut_ = 0;  // of all Writes, into transfers
   std::uint64_t next_receive_ = 0;  // of the peer, to be filled
   std::uint64_t first_transfer_ = 0;
   std::uint64_t latest_ = 0;                 // number of the transfer that was started last

@@ -99,6 +99,13 @@ class RepairBlocks {
     if (block.sent < block.encoder->block().parity_chunks()) return;
     block.each_chunk(on_chunk);
   }
+  // The same of an extent that was handed out before.
+  template <typename OnChunk>
+  void each_chunk_ended_by(const Extent& extent, OnChunk&& on_chunk) const {
+    for (const Sending& block : blocks_) {
+      if (block.encoder->block().end() == extent.first + extent.count) block.each_chunk(on_chunk);
+    }
+  }
   [[nodiscard]] std::span<const std::byte> bytes(const Extent& extent, std::uint32_t chunk_bytes) const;
 
   // Writes the datagram that names groups, if one is due; the next round of them comes an interval later.

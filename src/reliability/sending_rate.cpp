@@ -8,6 +8,9 @@ namespace {
 // Payload waiting in the QueuePair: enough for a system call and its successor, little enough that a repair does not
 // wait long behind it.
 constexpr std::uint64_t kBacklogMost = 256 << 10;
+// Where no rate is the limit but what this machine can do: what is left at the end is a system call for less than it
+// could carry.
+constexpr std::uint64_t kBacklogUnpaced = 1 << 20;
 constexpr Duration kBacklogTime = std::chrono::microseconds(200);
 constexpr std::uint32_t kPieceMost = 64 << 10;
 constexpr Duration kPieceTime = std::chrono::milliseconds(1);
@@ -68,7 +71,7 @@ void SendingRate::adjust(const RttEstimator& rtt, TimePoint now) {
 
 std::uint64_t SendingRate::backlog() const {
   const Bandwidth rate = queue_pair_.rate();
-  if (!rate.limited()) return kBacklogMost;
+  if (!rate.limited()) return kBacklogUnpaced;
   const std::uint64_t packet = queue_pair_.geometry().mtu;
   return std::clamp<std::uint64_t>(rate.bytes_in(kBacklogTime).count, 2 * packet, kBacklogMost);
 }

@@ -266,6 +266,39 @@ void TransferSender::left(TimePoint now) {
   for (FreshRecord& record : fresh_records_) record.left = std::min(record.left, to_stamp(now));
 }
 
+void TransferSender::held_up(const Extent& extent) {
+  restamp(extent, kHeldUp, kNever);
+}
+
+void TransferSender::left_late(const Extent& extent, Duration rto, TimePoint now) {
+  restamp(extent, to_stamp(now), now + rto);
+}
+
+void TransferSender::restamp(const Extent& extent, Stamp stamp, TimePoint expires) {
+  const auto restamp_chunk = [&](std::uint32_t chunk) {
+    const auto resent = resent_.find(chunk);
+    if (resent == resent_.end() || resent->second == kQueued) return;
+    if (stamp == kHeldUp || resent->second == kHeldUp) resent->second = stamp;
+  };
+  switch (extent.kind) {
+    case Kind::Parity:
+      return;
+    case Kind::RepairParity:
+      blocks_.each_chunk_ended_by({extent.first, extent.count}, restamp_chunk);
+      return;
+    case Kind::Fresh:
+      for (FreshRecord& record : fresh_records_)
+        if (record.end == extent.first + extent.count) record.left = stamp;
+      break;
+    case Kind::Repair:
+    case Kind::Cover:
+      for (std::uint32_t chunk = extent.first; chunk < extent.first + extent.count; ++chunk) restamp_chunk(chunk);
+      break;
+  }
+  for (SendRecord& record : records_)
+    if (record.first == extent.first && record.count == extent.count) record.expires = expires;
+}
+
 TimePoint TransferSender::next_timeout() const {
   return records_.empty() ? kNever : records_.front().expires;
 }

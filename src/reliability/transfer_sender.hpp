@@ -88,6 +88,10 @@ class TransferSender {
   void postpone(Duration absence);
   // All that was handed out has left the transport by now.
   void left(TimePoint now);
+  // The extent should have left and has not: no offer so far was sent behind it, and its timeout does not run.
+  void held_up(const Extent& extent);
+  // One that was held up has left.
+  void left_late(const Extent& extent, Duration rto, TimePoint now);
   [[nodiscard]] TimePoint next_timeout() const;
   // When the next cover may go, if that is later than now.
   [[nodiscard]] TimePoint next_cover_due(TimePoint now) const;
@@ -144,12 +148,15 @@ class TransferSender {
     TimePoint not_before;
   };
   static constexpr Stamp kQueued = UINT64_MAX;
+  static constexpr Stamp kHeldUp = UINT64_MAX - 1;
 
   [[nodiscard]] bool held(std::uint32_t chunk) const { return (held_[chunk / 64] >> (chunk % 64) & 1) != 0; }
   void hold(std::uint32_t from, std::uint32_t to);
   void want(std::uint32_t chunk, Stamp echo);
   void queue_repair(std::uint32_t chunk);
   void note_echo(Stamp echo);
+  // Of all that has gone with the extent: chunks sent again from one stamp to another, and records.
+  void restamp(const Extent& extent, Stamp stamp, TimePoint expires);
   // The first chunks of `range` that the peer does not hold, at most so many; those before them leave the range.
   std::uint32_t skip_held(ChunkRange& range, std::uint32_t most);
   // Those chunks, or the first of them alone when only packets of it are wanted.
@@ -170,7 +177,7 @@ class TransferSender {
   std::deque<Cover> exposed_;
   RepairBlocks blocks_;
   std::unordered_map<std::uint32_t, Stamp>
-      resent_;  // last repair of a chunk; kQueued while one, or its cover, is to go
+      resent_;  // last repair of a chunk; kQueued while one, or its cover, is to go, kHeldUp while it has not left
   std::unordered_map<std::uint32_t, std::uint64_t> holes_;  // chunks of which the peer wants packets alone
   std::deque<SendRecord> records_;
   std::deque<FreshRecord> fresh_records_;

@@ -57,6 +57,34 @@ INSTANTIATE_TEST_SUITE_P(Paths, Alone,
                                             ::testing::Values("1ms", "20ms", "200ms"),
                                             ::testing::Values("0", "1e-3", "1e-2")));
 
+// Thousands of samples a second, of which one always looks like congestion.
+TEST(RateControl, OnAFastPath_RandomLossIsNoCongestion) {
+  for (const std::uint64_t seed : {1U, 2U}) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    SharedTrial trial = shared("rtt=20ms,rate=5Gbit,loss=1e-2", kOneBdp, 2s, {model()});
+    trial.seed = seed;
+    const SharedResult result = result_of(trial);
+    EXPECT_GE(of_possible(result, 0, 500ms, 2s), 0.93);
+  }
+}
+
+// Programs wake up late, and now and then ten times as late. What is not sent meanwhile is gone: told the rate, 0.98
+// and 0.91 of it would be used.
+TEST(RateControl, EndsThatWakeUpLate_FindTheRate_AndOvershootByNoMoreThanABuffer) {
+  for (const auto& [wake, least] : {std::pair<Duration, double>{300us, 0.92}, {2ms, 0.7}})
+    for (const std::uint64_t seed : {1U, 2U, 3U}) {
+      SCOPED_TRACE(to_string(wake) + " late, seed " + std::to_string(seed));
+      FlowSpec flow = model();
+      flow.wake = wake;
+      SharedTrial trial = shared(kLink, kOneBdp, 5s, {flow});
+      trial.seed = seed;
+      const SharedResult result = result_of(trial);
+      EXPECT_GE(of_possible(result, 0, 200ms, 5s), least);
+      EXPECT_LE(result.mean_queue(200ms, 5s), standing_limit(20ms));
+      EXPECT_LE(result.flows[0].data.refused * 1500, trial.path.queue.limit.count);
+    }
+}
+
 TEST(RateControl, APolicer_IsNotFoughtWith) {
   const SharedResult result = result_of(shared("rtt=20ms,rate=100Mbit", "policer", 15s, {model()}));
   EXPECT_GE(of_possible(result, 0, 2s, 15s), 0.85);
@@ -89,6 +117,18 @@ TEST_P(BesideTcp, NeitherSide_IsLeftWithLessThanAQuarter) {
 INSTANTIATE_TEST_SUITE_P(Starts, BesideTcp,
                          ::testing::Combine(::testing::Values(FlowKind::TcpCubic, FlowKind::TcpBbr),
                                             ::testing::Values(0, 1, 2)));
+
+// Who starts while the queue of a CUBIC stands takes it for the path, at first.
+TEST(RateControl, WhoComesLater_DoesNotKeepTheQueueForItself) {
+  for (const int offset : {13, 26, 39, 52, 65}) {
+    SCOPED_TRACE(std::to_string(offset) + " ms");
+    const SharedResult result = result_of(
+        shared(kLink, kOneBdp, 35s,
+               {starting(model(), 5s), starting(tcp(FlowKind::TcpCubic), std::chrono::milliseconds(offset))}));
+    EXPECT_GE(share(result, 0, 5s, 35s), 0.25);
+    EXPECT_GE(share(result, 1, 5s, 35s), 0.25);
+  }
+}
 
 // ---- beside one another ----
 
