@@ -1,6 +1,7 @@
 // UdpSocket: one non-blocking UDP socket, set up as the UDP transport wants it.
 //
-// Datagrams are never fragmented, drops for want of buffer space are reported, both buffers are asked to be 4 MiB.
+// Datagrams are never fragmented, drops for want of buffer space are reported, buffers are asked to be 4 MiB (out)
+// and 64 MiB (in).
 // Path-MTU policy is PROBE (do not fragment, ignore what ICMP claims): the payload is fixed for the life of a
 // connection, so an ICMP message, true or forged, could only stop the sender; a path that has become too narrow loses
 // the packets either way and shows as an unreachable peer (as in RFC 9000 section 14.2.1).

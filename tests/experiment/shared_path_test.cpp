@@ -55,7 +55,13 @@ TEST_P(Alone, TheModel_FindsTheRate_AndLeavesTheQueueShort) {
 INSTANTIATE_TEST_SUITE_P(Paths, Alone,
                          ::testing::Combine(::testing::Values("10Mbit", "100Mbit"),
                                             ::testing::Values("1ms", "20ms", "200ms"),
-                                            ::testing::Values("0", "1e-3", "1e-2")));
+                                            ::testing::Values("0", "1e-3", "1e-2")),
+                         [](const auto& test) {
+                           std::string name = std::string(std::get<0>(test.param)) + "_" + std::get<1>(test.param) +
+                                              "_Loss" + std::get<2>(test.param);
+                           std::erase(name, '-');
+                           return name;
+                         });
 
 // Thousands of samples a second, of which one always looks like congestion.
 TEST(RateControl, OnAFastPath_RandomLossIsNoCongestion) {
@@ -116,7 +122,11 @@ TEST_P(BesideTcp, NeitherSide_IsLeftWithLessThanAQuarter) {
 
 INSTANTIATE_TEST_SUITE_P(Starts, BesideTcp,
                          ::testing::Combine(::testing::Values(FlowKind::TcpCubic, FlowKind::TcpBbr),
-                                            ::testing::Values(0, 1, 2)));
+                                            ::testing::Values(0, 1, 2)),
+                         [](const auto& test) {
+                           const std::string which = std::get<0>(test.param) == FlowKind::TcpBbr ? "Bbr" : "Cubic";
+                           return which + "_Start" + std::to_string(std::get<1>(test.param));
+                         });
 
 // Who starts while the queue of a CUBIC stands takes it for the path, at first.
 TEST(RateControl, WhoComesLater_DoesNotKeepTheQueueForItself) {
