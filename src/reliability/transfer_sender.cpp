@@ -259,7 +259,8 @@ void TransferSender::note_echo(Stamp echo) {
 }
 
 void TransferSender::postpone(Duration absence) {
-  for (SendRecord& record : records_) record.expires += absence;
+  for (SendRecord& record : records_)
+    if (record.expires != kNever) record.expires += absence;  // never: it has yet to leave
 }
 
 void TransferSender::left(TimePoint now) {

@@ -97,5 +97,17 @@ TEST(Departures, ATimeoutBegins_WhenTheChunkHasLeft) {
   EXPECT_EQ(sender->next_timeout(), kStart + 3 * kRto);
 }
 
+TEST(Departures, AnAbsenceWhileItIsHeldUp_StartsNoTimeout) {
+  Sender sender(Scheme::SrRto);
+  sender->held_up({Kind::Fresh, 0, 10});
+  sender->postpone(std::chrono::hours(1));
+  EXPECT_EQ(sender->next_timeout(), kNever);
+  sender->expire(kStart + std::chrono::hours(2));
+  EXPECT_FALSE(sender->next_repair(16));
+  sender->left_late({Kind::Fresh, 0, 10}, kRto, kStart + kRto);
+  sender->postpone(kRto);
+  EXPECT_EQ(sender->next_timeout(), kStart + 3 * kRto);
+}
+
 }  // namespace
 }  // namespace sdr::reliability
