@@ -150,7 +150,7 @@ def cases():
         for rtt in (1, 20, 100, 200):
             for loss in (0, 1e-4, 1e-3, 1e-2):
                 # One machine carries 1 Gbit/s between its ends when it has the cores to itself.
-                on_path = mbps <= 1000 and rtt in (20, 100) and loss in (0, 1e-2)
+                on_path = mbps <= 1000 and loss in (0, 1e-2)
                 made.append(alone(mbps, rtt, loss, on_path))
     made.append(Case("policer", 100, 20, [Flow()], 20,
                      [("of possible", lambda o: o.of_possible(0, 2, 20), ">=", 0.85),
