@@ -166,8 +166,8 @@ class QueuePair {
   // --- control path: unreliable datagrams for the layer above ---
   [[nodiscard]] std::size_t max_control() const;
   bool send_control(std::span<const std::byte> datagram, TimePoint now);
-  // The next datagram that had come by the last progress(); the span is valid until the next call. Fetch them after each
-  // progress(): the next one drops the datagram that it finds unfetched.
+  // The next datagram that had come by the last progress(); the span is valid until the next call. Fetch them after
+  // each progress(): the next one drops the datagram that it finds unfetched.
   std::optional<std::span<const std::byte>> receive_control();
 
   // --- driving ---

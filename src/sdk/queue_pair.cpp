@@ -337,7 +337,7 @@ class QueuePair::Impl {
   std::vector<std::byte> control_in_;
   std::vector<std::byte> control_out_;
   std::optional<std::span<const std::byte>> upper_;  // in control_in_
-  bool controls_drained_ = false;  // found so by this drive: looking again would be a system call
+  bool controls_drained_ = false;                    // found so by this drive: looking again would be a system call
   TimePoint last_now_{};
   std::optional<TimePoint> empty_since_ = TimePoint{};  // the send queue, if the last inject() left it empty
 };

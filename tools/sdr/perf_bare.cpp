@@ -179,8 +179,8 @@ class Receiver {
     chunks_ = (plan.size.count + chunk_bytes - 1) / chunk_bytes;
   }
 
-  // `busy` when there was data, and may be more: while the sender has enough to do, what it is told and given waits until
-  // it is worth a datagram.
+  // `busy` when there was data, and may be more: while the sender has enough to do, what it is told and given waits
+  // until it is worth a datagram.
   Result<void> work(TimePoint now, bool busy) {
     std::optional<std::uint64_t> asked;
     while (const auto datagram = queue_pair_.receive_control()) {
