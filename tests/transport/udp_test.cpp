@@ -287,8 +287,9 @@ TEST(Udp, RunsOfAnyLength_AreTakenSeveralBatchesACall) {
     }
     // 100 packets of 1040 bytes are two batches; the first call of all expects no run.
     const UdpSocket::Offload offload = UdpSocket::open(local_address("127.0.0.1").value(), {}).value().offload();
-    if (round == 0 && offload.segmentation && offload.coalescing)
+    if (round == 0 && offload.segmentation && offload.coalescing) {
       EXPECT_LE(b->counters().receive_calls - calls_before, 2 * kMost / 100U);
+    }
   }
 }
 
