@@ -111,13 +111,13 @@ struct CoalescedMessage {
   }
 };
 
-// What the kernel says of a batch.
-struct Coalesced {
+// What the kernel says of a datagram, or of a batch that it has put together.
+struct Told {
   std::size_t segment = 0;  // 0: one datagram
   std::uint32_t dropped = 0;
   bool marked = false;  // the kernel coalesces only what is marked alike
 
-  explicit Coalesced(msghdr& header) {
+  explicit Told(msghdr& header) {
     for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(&header, c)) {
       if (c->cmsg_level == SOL_UDP && c->cmsg_type == UDP_GRO) {
         int value = 0;
@@ -291,12 +291,11 @@ UdpSocket::Received UdpSocket::receive(std::span<std::byte> buffer, std::size_t 
 UdpSocket::Received UdpSocket::receive_coalesced(std::span<std::byte> buffer,
                                                  std::span<std::span<const std::byte>> datagrams) {
   // Several batches by one call where batches come; after a datagram alone there is mostly nothing behind it.
-  const std::size_t most =
-      runs_ ? std::min({kMaxBatches, buffer.size() / kBatchRoom, datagrams.size() / kMaxCoalesced}) : 1;
+  const std::size_t most = runs_ ? std::min(kMaxBatches, datagrams.size() / kMaxCoalesced) : 1;
   std::array<CoalescedMessage, kMaxBatches> parts;
   std::array<mmsghdr, kMaxBatches> messages;
   for (std::size_t i = 0; i < most; ++i) {
-    parts[i].set(buffer.subspan(i * kBatchRoom, std::min(kBatchRoom, buffer.size() - i * kBatchRoom)));
+    parts[i].set(buffer.subspan(i * kBatchRoom, kBatchRoom));
     messages[i].msg_hdr = parts[i].header;
   }
   int got = 0;
@@ -311,7 +310,7 @@ UdpSocket::Received UdpSocket::receive_coalesced(std::span<std::byte> buffer,
 
   Received received;
   for (std::size_t i = 0; i < static_cast<std::size_t>(got); ++i) {
-    const Coalesced told(messages[i].msg_hdr);
+    const Told told(messages[i].msg_hdr);
     if (told.dropped != 0) received.dropped = told.dropped;  // the counter only grows
     std::span<const std::byte> rest = std::span(buffer).subspan(i * kBatchRoom, messages[i].msg_len);
     const std::size_t segment = told.segment != 0 ? told.segment : rest.size();
@@ -355,15 +354,10 @@ UdpSocket::Received UdpSocket::receive_each(std::span<std::byte> buffer, std::si
 
   Received received{.count = static_cast<std::size_t>(got), .drained = static_cast<std::size_t>(got) < most};
   for (std::size_t i = 0; i < received.count; ++i) datagrams[i] = buffer.subspan(i * stride, messages[i].msg_len);
-  msghdr& last = messages[received.count - 1].msg_hdr;  // the counter only grows
-  for (cmsghdr* c = CMSG_FIRSTHDR(&last); c != nullptr; c = CMSG_NXTHDR(&last, c)) {
-    if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_RXQ_OVFL)
-      std::memcpy(&received.dropped, CMSG_DATA(c), sizeof received.dropped);
-  }
-  for (std::size_t i = 0; offload_.ecn && i < received.count; ++i) {
-    msghdr& header = messages[i].msg_hdr;
-    for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(&header, c))
-      if (is_mark(c)) ++received.marked;
+  for (std::size_t i = 0; i < received.count; ++i) {
+    const Told told(messages[i].msg_hdr);
+    if (told.dropped != 0) received.dropped = told.dropped;  // the counter only grows
+    if (told.marked) ++received.marked;
   }
   return received;
 }
