@@ -63,6 +63,7 @@ struct QueuePairGeometry {
   std::uint8_t channels = 0;
   std::uint8_t generations = 0;
   std::uint16_t packet_overhead = 0;  // bytes on the wire beside the payload
+  std::uint32_t injection_bytes = 0;  // payload that inject() hands to the transport at once, in whole bursts of it
   std::uint64_t state_bytes = 0;      // of this QueuePair, bitmaps not counted
   std::uint64_t bitmap_bytes = 0;     // reserved for bitmaps; touched only as far as messages reach
 };

@@ -100,6 +100,7 @@ class Connection::Impl {
       return mismatch("data:parity chunks", local_code, remote_code);
     if (Result<void> connected = queue_pair_->connect(inner); !connected) return connected;
     rate_.connected();
+    if (queue_pair_->local_path()) timing_.between_processes();
     connected_ = true;
     return {};
   }

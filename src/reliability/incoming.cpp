@@ -286,8 +286,8 @@ void Incoming::retire(const Timing& timing, TimePoint now) {
     transfers_.pop_front();
     ++first_transfer_;
     confirmations_left_ = kConfirmations;
-    repeats_left_ = kCloseStatements - 1;
-    repeat_at_ = now + timing.close_interval();
+    repeats_left_ = timing.close_statements - 1;
+    repeat_at_ = repeats_left_ > 0 ? now + timing.close_interval() : kNever;
     confirm_wait_ = std::clamp(timing.rtt.smoothed() * 5 / 4, kFastestOffer, kSlowestConfirmation);
     confirm_at_ = peer_settled_ < first_transfer_ ? now + confirm_wait_ : kNever;
   }

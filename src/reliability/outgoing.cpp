@@ -285,7 +285,8 @@ void Outgoing::feed(std::uint64_t backlog, std::uint32_t piece, const Timing& ti
   start_transfers(timing, now);
   while (queue_pair_.backlog() < backlog) {
     if (shape_.rules.adaptive()) cover_repairs(timing);
-    const Choice choice = choose(piece, now);
+    const std::uint64_t most = piece != 0 ? piece : backlog - queue_pair_.backlog();
+    const Choice choice = choose(static_cast<std::uint32_t>(most), now);
     if (choice.transfer == nullptr || !hand_out(choice, timing, now)) return;
     if (choice.extent.kind == TransferSender::Kind::Fresh ? choice.transfer->sender->data_handed_out()
                                                           : !choice.transfer->sender->fresh_left())
@@ -446,7 +447,7 @@ bool Outgoing::poll_offers(ByteWriter& writer, const Timing& timing, Duration si
                               transfer.all_sent, tail_code_of(plan)}))
       return true;  // the others are still due
     // The first ones close together: without one of them the receiver can finish nothing.
-    const bool early = ++transfer.early_offers < kCloseStatements;
+    const bool early = ++transfer.early_offers < timing.close_statements;
     transfer.offer_at = now + (early ? std::min(timing.close_interval(), interval) : interval);
   }
   return true;

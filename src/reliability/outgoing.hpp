@@ -53,8 +53,8 @@ class Outgoing {
     path_rate_ = rate;
     congested_ = congested;
   }
-  // Feeds the QueuePair until its backlog is `backlog` bytes deep, in pieces of at most `piece` bytes or one chunk, or
-  // nothing is to be sent now.
+  // Feeds the QueuePair until its backlog is `backlog` bytes deep, in pieces of at most `piece` bytes or one chunk (0:
+  // as much as is missing), or nothing is to be sent now.
   void feed(std::uint64_t backlog, std::uint32_t piece, const Timing& timing, TimePoint now);
   void expire(TimePoint now);
   void postpone(Duration absence);

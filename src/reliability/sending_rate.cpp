@@ -8,8 +8,8 @@ namespace {
 // Payload waiting in the QueuePair: enough for a system call and its successor, little enough that a repair does not
 // wait long behind it.
 constexpr std::uint64_t kBacklogMost = 256 << 10;
-// Where no rate is the limit but what this machine can do: what is left at the end is a system call for less than it
-// could carry.
+// Where no rate is the limit but what this machine can do: about so much, in whole injections, so that none goes out
+// half full.
 constexpr std::uint64_t kBacklogUnpaced = 1 << 20;
 constexpr Duration kBacklogTime = std::chrono::microseconds(200);
 constexpr std::uint32_t kPieceMost = 64 << 10;
@@ -71,13 +71,17 @@ void SendingRate::adjust(const RttEstimator& rtt, TimePoint now) {
 
 std::uint64_t SendingRate::backlog() const {
   const Bandwidth rate = queue_pair_.rate();
-  if (!rate.limited()) return kBacklogUnpaced;
+  if (!rate.limited()) {
+    const std::uint64_t injection = queue_pair_.geometry().injection_bytes;
+    return std::max<std::uint64_t>(1, kBacklogUnpaced / injection) * injection;
+  }
   const std::uint64_t packet = queue_pair_.geometry().mtu;
   return std::clamp<std::uint64_t>(rate.bytes_in(kBacklogTime).count, 2 * packet, kBacklogMost);
 }
 
 std::uint32_t SendingRate::piece() const {
-  if (!member_ || !queue_pair_.rate().limited()) return kPieceMost;
+  if (!queue_pair_.rate().limited()) return 0;
+  if (!member_) return kPieceMost;
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(queue_pair_.rate().bytes_in(kPieceTime).count, kPieceMost));
 }
 

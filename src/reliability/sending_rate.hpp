@@ -28,7 +28,7 @@ class SendingRate {
   void adjust(const RttEstimator& rtt, TimePoint now);
   // After: whether more waits to be sent.
   void note_waiting(bool waits) { waits_ = waits; }
-  // Payload to be kept waiting in the QueuePair, and in pieces of which size.
+  // Payload to be kept waiting in the QueuePair, and in pieces of which size (0: whatever fills it up exactly).
   [[nodiscard]] std::uint64_t backlog() const;
   [[nodiscard]] std::uint32_t piece() const;
   // Offers may take a hundredth of a rate that was found.

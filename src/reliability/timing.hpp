@@ -15,6 +15,9 @@ inline constexpr Duration kFastestOffer = std::chrono::milliseconds(1);
 inline constexpr Duration kSlowestOffer = std::chrono::milliseconds(250);
 inline constexpr Duration kSlowestConfirmation = std::chrono::seconds(1);
 inline constexpr Duration kLeastTolerance = std::chrono::microseconds(100);
+// Between processes of one machine control overtakes all that waits in the socket for data.
+inline constexpr Duration kLocalTolerance = std::chrono::milliseconds(4);
+inline constexpr Duration kLocalOffer = std::chrono::milliseconds(4);
 inline constexpr Duration kLeastRto = std::chrono::milliseconds(1);
 // Offers behind a repair, which show its loss: a share of the RTT, within these.
 inline constexpr int kBehindRepairShare = 64;
@@ -31,11 +34,20 @@ struct Timing {
   RttEstimator rtt;
   double rto_factor = 3;
   double tolerance_share = 1.0 / 16;
+  Duration least_tolerance = kLeastTolerance;
+  int close_statements = kCloseStatements;
+  Duration fastest_offer = kFastestOffer;
   Duration offers_apart{0};  // at least: on a slow path they would take too much of it
 
+  // Both ends on one machine: nothing is lost between them but where a socket overflows.
+  void between_processes() {
+    least_tolerance = kLocalTolerance;
+    close_statements = 1;
+    fastest_offer = kLocalOffer;
+  }
   // How long a gap may be reordering.
   [[nodiscard]] Duration tolerance() const {
-    return std::max(kLeastTolerance, std::chrono::duration_cast<Duration>(rtt.min() * tolerance_share));
+    return std::max(least_tolerance, std::chrono::duration_cast<Duration>(rtt.min() * tolerance_share));
   }
   // Timeout of a chunk, paper section 4.1.1: RTO = rto_factor * RTT, never within the RTT's own variation.
   [[nodiscard]] Duration rto() const {
@@ -44,7 +56,7 @@ struct Timing {
   }
   // How often an open transfer is stated again; ever more slowly towards a peer that is silent.
   [[nodiscard]] Duration offer_interval(Duration silence) const {
-    const Duration usual = std::min(kSlowestOffer, std::max({rtt.smoothed() / 4, kFastestOffer, offers_apart}));
+    const Duration usual = std::min(kSlowestOffer, std::max({rtt.smoothed() / 4, fastest_offer, offers_apart}));
     return silence < silent_after() ? usual : std::clamp(silence / 4, usual, kSlowestOffer);
   }
   [[nodiscard]] Duration behind_repair() const {

@@ -15,7 +15,13 @@ bool same(const Announcement& a, const Announcement& b) {
 void CtsAnnouncer::announce(const Announcement& announcement) {
   ring_[posted_ % ring_.size()] = announcement;
   ++posted_;
-  next_ = TimePoint::min();  // said at once; the repeats start anew
+  if (!held_ || !sender_has_plenty()) say_now();
+}
+
+// The repeats start anew.
+void CtsAnnouncer::say_now() {
+  held_ = false;
+  next_ = TimePoint::min();
   interval_ = Duration::zero();
 }
 
@@ -25,14 +31,17 @@ void CtsAnnouncer::handle(const GrantsKnown& message) {
   if (message.wanted && message.known < posted_) {
     // It has less than it was thought to, when a packet was taken for one of a message not yet sent (receive_queue.hpp,
     // "late packets"). An old request that comes again costs a datagram.
-    known_ = described_ = message.known;
-    next_ = TimePoint::min();
+    known_ = described_ = stated_ = message.known;
+    asked_ = true;
+    say_now();
   }
 }
 
 void CtsAnnouncer::seen_in_use(std::uint64_t number) {
-  known_ = std::max(known_, std::min(number + 1, posted_));
+  used_ = std::max(used_, std::min(number + 1, posted_));
+  known_ = std::max(known_, used_);
   described_ = std::max(described_, known_);
+  if (held_ && !sender_has_plenty()) say_now();
 }
 
 CtsAnnouncer::Run CtsAnnouncer::run_from(std::uint64_t from) const {
@@ -47,6 +56,12 @@ CtsAnnouncer::Run CtsAnnouncer::run_from(std::uint64_t from) const {
 
 bool CtsAnnouncer::poll(ByteWriter& writer, TimePoint now, Duration rtt) {
   if (known_ >= posted_ || now < next_) return false;
+  if (hold_ > Duration::zero() && next_ == TimePoint::min() && !asked_ && sender_has_plenty()) {
+    held_ = true;
+    next_ = now + hold_;
+    return false;
+  }
+  held_ = false;
   begin_cts(writer, posted_, described_);
   while (described_ < posted_) {
     const Run run = run_from(described_);
@@ -59,6 +74,8 @@ bool CtsAnnouncer::poll(ByteWriter& writer, TimePoint now, Duration rtt) {
   interval_ = interval_ == Duration::zero() ? first : std::min(interval_ * 2, kSlowestRepeat);
   next_ = now + interval_;
   described_ = known_;
+  stated_ = posted_;
+  asked_ = false;
   return true;
 }
 

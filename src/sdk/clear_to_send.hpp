@@ -29,6 +29,10 @@ class CtsAnnouncer {
  public:
   CtsAnnouncer(std::uint32_t slots, std::uint64_t max_message) : ring_(slots), gone_{.max_length = max_message} {}
 
+  // Where a datagram costs more than its way: as long as the sender has heard of three in four of the receives that it
+  // has not used, new ones are said together, within `hold`.
+  void gather(Duration hold) { hold_ = hold; }
+
   // The next receive (its number is posted()) has been posted.
   void announce(const Announcement& announcement);
   void handle(const GrantsKnown& known);
@@ -48,14 +52,23 @@ class CtsAnnouncer {
   };
   // The equal announcements from number `from` on.
   [[nodiscard]] Run run_from(std::uint64_t from) const;
+  [[nodiscard]] bool sender_has_plenty() const {
+    return stated_ > used_ && 4 * (stated_ - used_) >= 3 * (posted_ - used_);
+  }
+  void say_now();
 
   std::vector<Announcement> ring_;  // by number modulo slots
   Announcement gone_;               // stands for receives whose place in the ring has been taken
   std::uint64_t posted_ = 0;
   std::uint64_t known_ = 0;      // the sender knows all below
   std::uint64_t described_ = 0;  // of this round of the statement: described so far
+  std::uint64_t stated_ = 0;     // all below have been described at least once
+  std::uint64_t used_ = 0;       // data has come for messages below
   TimePoint next_ = TimePoint::min();
   Duration interval_{0};
+  Duration hold_{0};
+  bool held_ = false;   // until next_
+  bool asked_ = false;  // the sender waits for a receive
 };
 
 class GrantBook {

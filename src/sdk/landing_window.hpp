@@ -26,15 +26,18 @@ inline constexpr Duration kLandingProbeAfter = std::chrono::milliseconds(2);
 class LandingWindow {
  public:
   // `window` in bytes; 0: always open. The last packet of a batch may overdraw the allowance by less than the cost of
-  // the largest packet, which is kept back here.
-  void open(std::uint64_t window, std::uint64_t largest_packet) {
+  // the largest packet, which is kept back here. A window of many injections (packets that are handed over at once) is
+  // allowed by whole ones: what is left over of one would be a system call by itself, at either end.
+  void open(std::uint64_t window, std::uint64_t largest_packet, std::uint64_t injection_packets) {
     window_ = window == 0 ? 0 : window - std::min(window, largest_packet) + 1;
+    const std::uint64_t injection = injection_packets * largest_packet;
+    grain_ = injection_packets > 1 && injection <= window_ / kLeastInjections ? injection : 1;
   }
   [[nodiscard]] bool enabled() const { return window_ != 0; }
   [[nodiscard]] std::uint64_t allowance() const {
     if (!enabled()) return UINT64_MAX;
     const std::uint64_t in_flight = sent_ - settled_;
-    return in_flight >= window_ ? 0 : window_ - in_flight;
+    return in_flight >= window_ ? 0 : (window_ - in_flight) / grain_ * grain_;
   }
   void spend(std::uint64_t bytes) { sent_ += bytes; }
 
@@ -66,7 +69,11 @@ class LandingWindow {
   }
 
  private:
+  // In a window, for it to be allowed by whole ones.
+  static constexpr std::uint64_t kLeastInjections = 8;
+
   std::uint64_t window_ = 0;
+  std::uint64_t grain_ = 1;
   std::uint64_t sent_ = 0;
   std::uint64_t landed_ = 0;
   std::uint64_t lost_ = 0;

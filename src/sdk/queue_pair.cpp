@@ -28,12 +28,15 @@ constexpr Duration kFullRetry = std::chrono::microseconds(20);
 constexpr int kControlsPerDrive = 64;
 // How often to look whether an offload device has got through what it was given.
 constexpr Duration kDeviceLook = std::chrono::microseconds(20);
-// Taken from one channel per drive, before timers and control get their turn. On a local path less: a sender that waits
-// for word of what landed does not wait long, and for the layer above it is still in the cache.
+// Taken from one channel per drive, before timers and control get their turn. On a local path no more than is sent at
+// once: for the layer above it is still in the cache.
 constexpr std::uint64_t kBytesPerDrive = 16 << 20;
-constexpr std::uint64_t kBytesPerLocalDrive = 512 << 10;
-// Share of the peer's socket buffer that may be in flight on a local path.
-constexpr std::uint64_t kWindowReportShare = 4;
+// While data is coming on a local path, control datagrams are looked for once in so many drives.
+constexpr int kDrivesPerControlLook = 4;
+// How long a CTS waits for others on a local path, if the sender has enough.
+constexpr Duration kLocalGathering = std::chrono::milliseconds(2);
+// On a local path, reports of what landed for a socket buffer full.
+constexpr std::uint64_t kReportsPerWindow = 2;
 
 Result<core::TableGeometry> table_geometry(const QueuePairOptions& options, std::uint32_t mtu) {
   const auto invalid = [](std::string message) { return Error{ErrorCode::InvalidArgument, std::move(message)}; };
@@ -106,12 +109,17 @@ class QueuePair::Impl {
                  .channels = options.channels,
                  .generations = options.generations,
                  .packet_overhead = endpoint_->facts().packet_overhead,
+                 .injection_bytes = injection_bytes(endpoint_->facts().burst, mtu),
                  .state_bytes = 0,
                  .bitmap_bytes = receives_.bitmap_bytes()};
     geometry_.state_bytes = sizeof(*this) + receives_.state_bytes() + sends_.state_bytes() +
                             std::size_t{2} * options.slots * sizeof(sdk::Announcement) + control_in_.size() +
                             control_out_.size() +
                             options.channels * (sizeof(core::ReceiveWorker) + sdk::Quiescence::kBytesPerChannel);
+  }
+
+  static std::uint32_t injection_bytes(std::uint16_t burst, std::uint32_t mtu) {
+    return static_cast<std::uint32_t>(sdk::SendQueue::packets_at_once(std::max<std::uint16_t>(1, burst)) * mtu);
   }
 
   static sdk::QpInfo local_info(const core::TableGeometry& table, std::uint32_t mtu, const QueuePairOptions& options) {
@@ -137,8 +145,9 @@ class QueuePair::Impl {
     if (Result<void> fits = sdk::check_compatible(local_, *remote); !fits) return fits;
     if (Result<void> connected = endpoint_->connect(remote->endpoint_info); !connected) return connected;
     if (endpoint_->facts().local_path) {
-      window_.open(remote->receive_buffer, geometry_.mtu + sdk::kPacketCost);
-      reporter_.report_every(endpoint_->facts().receive_buffer / kWindowReportShare);
+      window_.open(remote->receive_buffer, geometry_.mtu + sdk::kPacketCost, geometry_.injection_bytes / geometry_.mtu);
+      announcer_.gather(kLocalGathering);
+      reporter_.report_every(endpoint_->facts().receive_buffer / kReportsPerWindow);
     }
     return {};
   }
@@ -159,7 +168,7 @@ class QueuePair::Impl {
     endpoint_->advance(now);
     bool more = false;
     if (progress_owns_channels_) {
-      const std::uint64_t most = endpoint_->facts().local_path ? kBytesPerLocalDrive : kBytesPerDrive;
+      const std::uint64_t most = endpoint_->facts().local_path ? geometry_.injection_bytes : kBytesPerDrive;
       for (std::uint8_t c = 0; c < geometry_.channels; ++c) {
         std::uint64_t bytes = 0;
         while (bytes < most) {
@@ -173,7 +182,10 @@ class QueuePair::Impl {
     if (engine_ != nullptr) engine_->look(now);
     note_use();
     report_landing(now);
-    take_controls(now);
+    if (!more || !endpoint_->facts().local_path || ++drives_without_control_ == kDrivesPerControlLook) {
+      drives_without_control_ = 0;
+      take_controls(now);
+    }
     const TimePoint injection = inject(now);
     send_due_controls(now);
     if (more || reporter_.asked()) return now;
@@ -337,7 +349,8 @@ class QueuePair::Impl {
   std::vector<std::byte> control_in_;
   std::vector<std::byte> control_out_;
   std::optional<std::span<const std::byte>> upper_;  // in control_in_
-  bool controls_drained_ = false;                    // found so by this drive: looking again would be a system call
+  int drives_without_control_ = 0;
+  bool controls_drained_ = false;  // found so by this drive: looking again would be a system call
   TimePoint last_now_{};
   std::optional<TimePoint> empty_since_ = TimePoint{};  // the send queue, if the last inject() left it empty
 };

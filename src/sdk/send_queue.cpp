@@ -126,8 +126,8 @@ std::size_t SendQueue::cut(std::span<transport::Packet> batch, std::uint64_t pac
                            std::uint64_t overhead) const {
   std::size_t n = 0;
   std::uint64_t payload = 0;
-  auto channel = static_cast<std::uint8_t>(packets_sent_ / burst_ % geometry_.channels);
-  std::uint64_t left_of_burst = burst_ - packets_sent_ % burst_;
+  std::uint8_t channel = next_channel_;
+  std::uint64_t left_of_burst = burst_;
   // Bound by both, each with its own cost of a packet; the last packet may overdraw either.
   const auto open = [&] { return payload + n * overhead < paced && payload + n * kPacketCost < window; };
   for (std::size_t e = 0; e < count_ && n < batch.size() && open(); ++e) {
@@ -151,7 +151,7 @@ std::size_t SendQueue::cut(std::span<transport::Packet> batch, std::uint64_t pac
       ++n;
       if (--left_of_burst == 0) {
         left_of_burst = burst_;
-        channel = channel + 1 == geometry_.channels ? 0 : static_cast<std::uint8_t>(channel + 1);
+        channel = channel_after(channel);
       }
       data += length;
       left -= length;
@@ -235,17 +235,15 @@ bool SendQueue::pump(transport::Endpoint& endpoint, Pacer& pacer, LandingWindow&
   while (count_ > 0) {
     const std::uint64_t paced = pacer.allowance(now);
     if (paced == 0 || window.allowance() == 0 || limited()) return false;
-    // Up to the end of a burst: what is left over of one would be a system call by itself.
-    const std::size_t beyond = (packets_sent_ + kBatch) % burst_;
-    const std::size_t most = kBatch - (beyond < kBatch ? beyond : 0);
     const std::span<transport::Packet> whole =
-        batch.first(static_cast<std::size_t>(std::min<std::uint64_t>(most, limit_ - packets_sent_)));
+        batch.first(static_cast<std::size_t>(std::min(packets_at_once(burst_), limit_ - packets_sent_)));
     const bool offloaded = engine_ != nullptr && engine_->sends();
     const std::size_t wanted = offloaded ? fetch(whole, paced, window.allowance(), overhead_per_packet)
                                          : cut(whole, paced, window.allowance(), overhead_per_packet);
     if (wanted == 0) return true;  // the device is at it
     const std::size_t taken = endpoint.write(batch.first(wanted), now);
     const std::uint64_t payload = take(batch.first(taken));
+    if (taken > 0) next_channel_ = channel_after(batch[taken - 1].channel.value);
     pacer.spend(payload + taken * overhead_per_packet);
     window.spend(payload + taken * kPacketCost);
     if (offloaded) engine_->sent(taken);

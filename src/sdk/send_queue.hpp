@@ -38,6 +38,10 @@ struct SendGeometry {
 
 class SendQueue {
  public:
+  // Packets that pump() hands over at once: several of a transport's bursts, and whole ones, since what is left over of
+  // one would be a system call by itself.
+  static std::uint64_t packets_at_once(std::uint64_t burst) { return burst < kBatch ? kBatch / burst * burst : kBatch; }
+
   // With an engine that sends, the engine cuts extents into packets.
   explicit SendQueue(const SendGeometry& geometry, OffloadEngine* engine = nullptr);
 
@@ -72,6 +76,8 @@ class SendQueue {
   }
 
  private:
+  static constexpr std::size_t kBatch = 192;
+
   struct Send {
     std::uint64_t number = 0;
     std::uint64_t last_packet_id = 0;  // writes_finished() that frees the data
@@ -91,8 +97,6 @@ class SendQueue {
     std::uint32_t next_packet = 0;  // offset of the next packet to inject
     std::uint32_t trailing = 0;     // zero-length packets after the data
   };
-  // Packets cut at a time: several of a transport's bursts, and whole ones.
-  static constexpr std::size_t kBatch = 192;
 
   Send* find(SendHandle handle);
   [[nodiscard]] const Send* find(SendHandle handle) const;
@@ -112,6 +116,10 @@ class SendQueue {
   void submit();
   // Packets at the front of what was cut have gone; their payload.
   std::uint64_t take(std::span<const transport::Packet> packets);
+  // Bursts go over the channels by turns; each hand-over begins a new one.
+  [[nodiscard]] std::uint8_t channel_after(std::uint8_t channel) const {
+    return channel + 1 == geometry_.channels ? 0 : static_cast<std::uint8_t>(channel + 1);
+  }
   [[nodiscard]] core::SlotIndex slot_of(const Extent& extent) const;
   [[nodiscard]] core::Generation generation_of(const Extent& extent) const;
 
@@ -127,6 +135,7 @@ class SendQueue {
   std::uint64_t packets_sent_ = 0;
   std::uint64_t bytes_sent_ = 0;
   std::uint64_t burst_ = 1;
+  std::uint8_t next_channel_ = 0;
   std::uint64_t limit_ = UINT64_MAX;
 };
 

@@ -220,7 +220,7 @@ std::size_t UdpEndpoint::poll(core::ChannelIndex channel, std::span<core::Comple
   const auto datagrams = scratch.values();
   Tally<std::uint64_t> tally;
   std::size_t filled = 0;
-  while (out.size() - filled >= UdpSocket::kMaxCoalesced && tally.calls < kReceiveCalls) {
+  while (out.size() - filled >= UdpSocket::kMaxReceived && tally.calls < kReceiveCalls) {
     const auto received = from.socket.receive(buffer, kHeaderSize + options_.payload,
                                               datagrams.first(std::min(datagrams.size(), out.size() - filled)));
     ++tally.calls;

@@ -229,5 +229,71 @@ TEST(ClearToSend, ManyDifferentReceives_FitSmallDatagramsInSeveralParts) {
   EXPECT_EQ(book.find(kReceives), nullptr);
 }
 
+// What an announcer says, taken by a book.
+struct Heard {
+  int datagrams = 0;
+  std::uint64_t known = 0;
+};
+
+Heard listen(sdk::CtsAnnouncer& announcer, sdk::GrantBook& book, TimePoint now) {
+  std::vector<std::byte> datagram(1400);
+  Heard heard;
+  for (;; ++heard.datagrams) {
+    ByteWriter writer(datagram);
+    if (!announcer.poll(writer, now, kRtt)) break;
+    book.handle(std::get<sdk::ClearToSend>(sdk::parse_control(writer.written()).value()));
+  }
+  heard.known = book.known();
+  return heard;
+}
+
+TEST(ClearToSend, GatheredWhileTheSenderHasPlenty_IsSaidOnceForSeveralReceives) {
+  constexpr Duration kHold = milliseconds(2);
+  sdk::CtsAnnouncer announcer(64, 1 << 20);
+  sdk::GrantBook book(64);
+  announcer.gather(kHold);
+  for (int i = 0; i < 16; ++i) announcer.announce({.max_length = 1000});
+  TimePoint now{};
+  ASSERT_EQ(listen(announcer, book, now).known, 16U) << "who has none is told at once";
+  announcer.seen_in_use(0);
+  for (int i = 0; i < 3; ++i) {
+    now += kHold / 4;
+    announcer.announce({.max_length = 1000});
+    EXPECT_EQ(listen(announcer, book, now).datagrams, 0);
+  }
+  EXPECT_LE(announcer.next_timeout(), TimePoint{} + kHold / 4 + kHold) << "the first one waits no longer than that";
+  const Heard heard = listen(announcer, book, announcer.next_timeout());
+  EXPECT_EQ(heard.datagrams, 1);
+  EXPECT_EQ(heard.known, 19U);
+}
+
+TEST(ClearToSend, GatheredUntilTheSenderHasFewLeft_IsSaidAtOnce) {
+  sdk::CtsAnnouncer announcer(64, 1 << 20);
+  sdk::GrantBook book(64);
+  announcer.gather(milliseconds(2));
+  for (int i = 0; i < 16; ++i) announcer.announce({.max_length = 1000});
+  TimePoint now{};
+  ASSERT_EQ(listen(announcer, book, now).known, 16U);
+  now += milliseconds(1);
+  announcer.announce({.max_length = 1000});
+  ASSERT_EQ(listen(announcer, book, now).datagrams, 0);
+  announcer.seen_in_use(13);
+  EXPECT_EQ(listen(announcer, book, now).known, 17U);
+}
+
+TEST(ClearToSend, GatheredButAskedFor_IsSaidAtOnce) {
+  sdk::CtsAnnouncer announcer(64, 1 << 20);
+  sdk::GrantBook book(64);
+  announcer.gather(milliseconds(2));
+  for (int i = 0; i < 16; ++i) announcer.announce({.max_length = 1000});
+  TimePoint now{};
+  ASSERT_EQ(listen(announcer, book, now).known, 16U);
+  announcer.announce({.max_length = 1000});
+  ASSERT_EQ(listen(announcer, book, now).datagrams, 0);
+  // All 16 are under way, and nothing of them has arrived.
+  announcer.handle(sdk::GrantsKnown{.known = 16, .wanted = true});
+  EXPECT_EQ(listen(announcer, book, now).known, 17U);
+}
+
 }  // namespace
 }  // namespace sdr

@@ -192,7 +192,7 @@ TEST(LandingWindow, WithLossAndLostReports_NeverExceedsItAndNeverSticks) {
     const std::uint64_t packet = 64 + random() % 9000;
     const std::uint64_t size = packet * (1 + random() % 40);
     sdk::LandingWindow window;
-    window.open(size, packet);
+    window.open(size, packet, 1 + random() % 10);
     sdk::LandingReporter reporter;
     reporter.report_every(size / 8);
     std::deque<std::uint64_t> socket;
@@ -236,7 +236,7 @@ TEST(LandingWindow, WithLossAndLostReports_NeverExceedsItAndNeverSticks) {
 
 TEST(LandingWindow, WhatWasTakenForLostAndLandsAfterAll_DoesNotBlockIt) {
   sdk::LandingWindow window;
-  window.open(1000, 100);
+  window.open(1000, 100, 1);
   while (window.allowance() > 0) window.spend(100);
   // The answer to the probe overtook 800 bytes that were still waiting to be read.
   window.handle({.landed = 200, .probe = 1000}, TimePoint{});
@@ -253,7 +253,7 @@ TEST(LandingWindow, WhatWasTakenForLostAndLandsAfterAll_DoesNotBlockIt) {
 
 TEST(LandingWindow, OldAndForeignReports_ChangeNothing) {
   sdk::LandingWindow window;
-  window.open(1000, 100);
+  window.open(1000, 100, 1);
   while (window.allowance() > 0) window.spend(100);
   window.handle({.landed = 2000, .probe = 0}, TimePoint{});
   window.handle({.landed = 5, .probe = 7000}, TimePoint{});
@@ -263,6 +263,25 @@ TEST(LandingWindow, OldAndForeignReports_ChangeNothing) {
   EXPECT_GT(open, 400U);
   window.handle({.landed = 300, .probe = 900}, TimePoint{});
   EXPECT_EQ(window.allowance(), open);
+}
+
+TEST(LandingWindow, OfManyInjections_IsAllowedByWholeOnes) {
+  constexpr std::uint64_t kPacket = 100;
+  constexpr std::uint64_t kInjection = 6 * kPacket;
+  sdk::LandingWindow window;
+  window.open(20 * kInjection, kPacket, 6);
+  std::uint64_t sent = 0;
+  for (; window.allowance() > 0; sent += kPacket) {
+    ASSERT_EQ(window.allowance() % kInjection, 0U);
+    const std::uint64_t injection = window.allowance();
+    for (std::uint64_t spent = 0; spent < injection; spent += kPacket) window.spend(kPacket);
+    sent += injection - kPacket;
+  }
+  EXPECT_GT(sent, 18 * kInjection);
+  window.handle({.landed = kPacket / 2, .probe = 0}, TimePoint{});
+  EXPECT_EQ(window.allowance(), 0U) << "what is open would go out as less than an injection";
+  window.handle({.landed = 2 * kInjection, .probe = 0}, TimePoint{});
+  EXPECT_GE(window.allowance(), kInjection);
 }
 
 TEST(LandingWindow, OnAPathBetweenMachines_IsAlwaysOpen) {
