@@ -119,6 +119,7 @@ class Connection::Impl {
 
   TimePoint progress(TimePoint now) {
     if (failure_ || !connected_) return kNever;
+    if (word_) measure(*std::exchange(word_, std::nullopt), now);
     const TimePoint network = queue_pair_->progress(now);
     take_controls(now);
     if (failure_) return kNever;
@@ -134,7 +135,7 @@ class Connection::Impl {
     expected_ = std::min({network, injection, queue_pair_->next_timeout(), outgoing_.next_timeout(now),
                           incoming_.next_timeout(), watch_.next_timeout(waiting()), question_at(now),
                           rate_.next_timeout(), fail_time()});
-    expected_ = std::max(expected_, now);
+    expected_ = word_ ? now : std::max(expected_, now);
     return expected_;
   }
 
@@ -223,19 +224,37 @@ class Connection::Impl {
     if (Result<void> taken = incoming_.handle(groups); !taken) fail(taken.error(), now);
   }
   void handle(ReportsReader reports, TimePoint now) {
-    const reliability::Stamp stamp = reliability::to_stamp(now);
-    const reliability::Stamp echoed = reports.header.echo_newest + reports.header.echo_held;
-    // One sample an echo: a late copy of a report says nothing about the path.
-    if (reports.header.echo_newest > newest_echo_ && reports.header.echo_newest < stamp && echoed < stamp) {
-      newest_echo_ = reports.header.echo_newest;
-      timing_.rtt.sample(Duration(static_cast<std::int64_t>(stamp - echoed)), reports.header.echo_held == 0);
+    // It may have come after this drive began, by as much as this end was kept from its core meanwhile: by the time of the
+    // next one it surely had. A least RTT that is too short would be believed for long.
+    const Word word{reports.header, watch_.silence(now)};
+    if (!rate_.controlled()) {
+      measure(word, now);
+    } else if (!word_ || word_->header.echo_newest <= reports.header.echo_newest) {
+      word_ = word;
     }
-    rate_.reported(reports.header, watch_.silence(now), timing_.silent_after(), now);
     learn(reports.header);
     watch_.note_landed(reports.header.packets_landed, reports.header.echo_newest);
     if (Result<void> taken = outgoing_.handle(reports.header); !taken) return fail(taken.error(), now);
     while (reports.next(report_))
       if (Result<void> taken = outgoing_.handle(report_, reports.header.echo); !taken) return fail(taken.error(), now);
+  }
+
+  // What a report says of the path, and the silence before it.
+  struct Word {
+    reliability::ReportsHeader header;
+    Duration silence;
+  };
+
+  void measure(const Word& word, TimePoint now) {
+    const reliability::Stamp stamp = reliability::to_stamp(now);
+    const reliability::Stamp echo = word.header.echo_newest;
+    const reliability::Stamp echoed = echo + word.header.echo_held;
+    // One sample an echo: a late copy of a report says nothing about the path.
+    if (echo > newest_echo_ && echo < stamp && echoed < stamp) {
+      newest_echo_ = echo;
+      timing_.rtt.sample(Duration(static_cast<std::int64_t>(stamp - echoed)), word.header.echo_held == 0);
+    }
+    rate_.reported(word.header, word.silence, timing_.silent_after(), now);
   }
 
   void learn(const reliability::ReportsHeader& header) {
@@ -379,6 +398,7 @@ class Connection::Impl {
   TimePoint data_at_ = TimePoint::min();  // the last offers with packets between them and those before
   std::uint64_t signs_of_life_ = 0;
   reliability::Stamp newest_echo_ = 0;
+  std::optional<Word> word_;  // for the next drive to measure
   TimePoint expected_ = kNever;  // when progress() asked to be called
   std::uint64_t controls_sent_ = 0;
   std::uint64_t controls_received_ = 0;

@@ -52,6 +52,10 @@ constexpr Duration kLeastOurs = std::chrono::milliseconds(5);
 constexpr Duration kLeastMoved = std::chrono::milliseconds(1);
 constexpr Duration kEarlyProbe = std::chrono::seconds(2);
 constexpr Duration kRttProbe = std::chrono::milliseconds(200);
+constexpr Duration kRttProbeNear = std::chrono::milliseconds(50);
+constexpr int kRttProbeRounds = 10;
+// On a near path two round trips are what an end or a switch may be held up for.
+constexpr Duration kSlowFor = std::chrono::milliseconds(20);
 constexpr Duration kDelayWindow = std::chrono::seconds(5);
 constexpr double kLeastPackets = 4;
 constexpr Duration kApartMost = std::chrono::milliseconds(1);
@@ -270,7 +274,8 @@ void ModelRate::end_round(const RateSample& s) {
   const bool queued = round_queue_min_ != kUnknown && round_queue_min_ > std::max(rtt_min_ / 2, queue_of_others());
   if ((!limited_round_ || queued) && !s.dark && latest_any_ > 0 && latest_any_ < 0.5 * estimate() &&
       phase_ != Phase::StartUp && phase_ != Phase::ProbeRtt) {
-    if (++slow_rounds_ >= 2) {
+    if (slow_rounds_++ == 0) slow_since_ = s.now;
+    if (slow_rounds_ >= 2 && s.now - slow_since_ >= kSlowFor) {
       most_now_ = most_before_ = std::max(latest_any_, latest_any_before_);
       slow_rounds_ = 0;
       if (most > 0) congested_rounds_ = std::max(congested_rounds_, 2);
@@ -372,6 +377,8 @@ void ModelRate::leave_start_up(double rate, TimePoint now) {
 void ModelRate::cycle(const RateSample& s) {
   const double flight = static_cast<double>(s.in_flight);
   const double full = bdp(estimate());
+  // What landed since the last question still counts as in flight.
+  const double slack = quantum() + estimate() * ns(std::min(apart_, kApartMost)) / 8e9;
   const std::uint64_t rounds = round_ - phase_round_;
   // Losses of what was sent at the measured rate.
   const bool judged = enough_to_judge(round_tally_, kLeastJudged, kJudgedShare);
@@ -386,10 +393,12 @@ void ModelRate::cycle(const RateSample& s) {
   switch (phase_) {
     case Phase::Drain:
     case Phase::Down:
-      if (flight <= full + quantum() || rounds >= 4) {
-        if (route_doubt_ && flight > full + quantum()) return start_rtt_probe(s.now);
+      if (flight <= full + slack || rounds >= 4) {
+        if (route_doubt_ && flight > full + slack) return start_rtt_probe(s.now);
         route_doubt_ = false;
         if (phase_ == Phase::Drain) draw_wait(s.now, false);
+        if (first_drain_) wait_until_ = s.now;  // start-up may have ended too soon
+        first_drain_ = false;
         cruise_tally_ = {};
         enter(Phase::Cruise, 1, s.now);
       }
@@ -503,7 +512,7 @@ void ModelRate::probe_rtt(const RateSample& s) {
   const auto flight = static_cast<double>(s.in_flight);
   if (rtt_probe_end_ == kNever) {
     if (flight <= kRttProbeGain * bdp(estimate()) + quantum() || round_ - phase_round_ > 4) {
-      rtt_probe_end_ = s.now + kRttProbe;
+      rtt_probe_end_ = s.now + std::clamp(rtt_min_ * kRttProbeRounds, kRttProbeNear, kRttProbe);
       phase_round_ = round_;
       probed_rtt_ = kUnknown;
       probed_rtt_most_ = Duration::zero();

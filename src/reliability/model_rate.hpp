@@ -107,6 +107,7 @@ class ModelRate final : public RateController {
   bool pressed_ = false;        // in this cycle a queue stood, or packets were lost to one
   bool limited_round_ = false;  // the application was the limit in it
   int slow_rounds_ = 0;
+  TimePoint slow_since_{};
   double high_flight_ = 0;  // bytes in flight with which a probe lost packets; 0: none
   double in_flight_ = 0;
 
@@ -159,6 +160,7 @@ class ModelRate final : public RateController {
   double lag_landed_ = 0, lag_sent_ = 0, lag_here_ = 0, lag_there_ = 0;
   int lags_ = 0;
 
+  bool first_drain_ = true;
   std::uint64_t wait_rounds_ = 8;
   TimePoint wait_until_{};
   double up_gain_ = 1.25;

@@ -88,9 +88,10 @@ Duration late_limit(const simulation::PathSpec& spec) {
 }
 
 // How long to leave the ends alone after they had something, so that several packets share the cost of waking up: a
-// small part of the RTT, and none where that is no more than waking up takes.
+// small part of the RTT, and none where that is no more than waking up takes. A path that looks all the time takes a
+// whole core, and the kernel holds a real-time thread off that for 50 ms of each second (sched_rt_runtime_us).
 Duration pause_between_looks(const simulation::PathSpec& spec) {
-  const Duration part = std::min<Duration>(spec.link.rtt / 400, kLongestPause);
+  const Duration part = std::min<Duration>(spec.link.rtt / 40, kLongestPause);
   return part < kShortestPause ? Duration::zero() : part;
 }
 
