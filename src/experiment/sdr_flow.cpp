@@ -115,6 +115,7 @@ class SdrFlow final : public SharedFlow {
   struct End {
     std::unique_ptr<Connection> connection;
     TimePoint next = kNever;
+    bool asleep = true;
     TimePoint awake = kNever;  // when it will be, once something is due
   };
 
@@ -130,12 +131,14 @@ class SdrFlow final : public SharedFlow {
   void drive(Site site, TimePoint now) {
     if (now < due(site)) return;
     End& own = end(site);
-    if (wake_ > Duration::zero()) {
+    // Who wants to be called again at once does not go to sleep.
+    if (wake_ > Duration::zero() && own.asleep) {
       if (own.awake == kNever) own.awake = now + lateness();
       if (now < own.awake) return;
       own.awake = kNever;
     }
     own.next = own.connection->progress(now);
+    own.asleep = own.next > now;
   }
   [[nodiscard]] Duration lateness() {
     const std::uint64_t draw = wake_random_(wakings_++);

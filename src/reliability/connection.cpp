@@ -120,6 +120,7 @@ class Connection::Impl {
   TimePoint progress(TimePoint now) {
     if (failure_ || !connected_) return kNever;
     if (word_) measure(*std::exchange(word_, std::nullopt), now);
+    if (incoming_.date_offers(now)) answer(now);
     const TimePoint network = queue_pair_->progress(now);
     take_controls(now);
     if (failure_) return kNever;
@@ -224,8 +225,8 @@ class Connection::Impl {
     if (Result<void> taken = incoming_.handle(groups); !taken) fail(taken.error(), now);
   }
   void handle(ReportsReader reports, TimePoint now) {
-    // It may have come after this drive began, by as much as this end was kept from its core meanwhile: by the time of the
-    // next one it surely had. A least RTT that is too short would be believed for long.
+    // It may have come after this drive began, by as much as this end was kept from its core meanwhile: by the time of
+    // the next one it surely had. A least RTT that is too short would be believed for long.
     const Word word{reports.header, watch_.silence(now)};
     if (!rate_.controlled()) {
       measure(word, now);
@@ -305,25 +306,33 @@ class Connection::Impl {
     (void)queue_pair_->send_control(writer.written(), now);
   }
 
+  template <typename Poll>
+  void drain(Poll&& poll, TimePoint now) {
+    for (;;) {
+      ByteWriter writer(control_);
+      if (!poll(writer)) return;
+      transmit(writer, now);
+    }
+  }
+
+  void answer(TimePoint now) {
+    drain([&](ByteWriter& writer) { return incoming_.poll_reports(writer, timing_, now); }, now);
+  }
+
   void say(TimePoint now) {
-    const auto drain = [&](auto&& poll) {
-      for (;;) {
-        ByteWriter writer(control_);
-        if (!poll(writer)) return;
-        transmit(writer, now);
-      }
-    };
-    drain([&](ByteWriter& writer) { return incoming_.poll_reports(writer, timing_, now); });
-    drain([&](ByteWriter& writer) {
-      if (!outgoing_.poll_offers(writer, timing_, watch_.silence(now), now)) return false;
-      offered(now);
-      return true;
-    });
+    answer(now);
+    drain(
+        [&](ByteWriter& writer) {
+          if (!outgoing_.poll_offers(writer, timing_, watch_.silence(now), now)) return false;
+          offered(now);
+          return true;
+        },
+        now);
     if (question_at(now) <= now) {
       send_control([&](ByteWriter& writer) { outgoing_.write_question(writer, now); }, now);
       offered(now);
     }
-    drain([&](ByteWriter& writer) { return outgoing_.poll_repair_groups(writer, timing_, now); });
+    drain([&](ByteWriter& writer) { return outgoing_.poll_repair_groups(writer, timing_, now); }, now);
     while (const auto ping = watch_.poll(waiting(), now)) {
       const std::size_t full = std::min<std::size_t>(control_.size(), queue_pair_->geometry().mtu);
       send_control([&](ByteWriter& writer) { write(writer, *ping, ping->full_size ? full : 0); }, now);
@@ -398,7 +407,7 @@ class Connection::Impl {
   TimePoint data_at_ = TimePoint::min();  // the last offers with packets between them and those before
   std::uint64_t signs_of_life_ = 0;
   reliability::Stamp newest_echo_ = 0;
-  std::optional<Word> word_;  // for the next drive to measure
+  std::optional<Word> word_;     // for the next drive to measure
   TimePoint expected_ = kNever;  // when progress() asked to be called
   std::uint64_t controls_sent_ = 0;
   std::uint64_t controls_received_ = 0;

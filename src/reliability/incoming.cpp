@@ -125,6 +125,7 @@ Result<void> Incoming::handle(OffersReader offers, const Timing& timing, TimePoi
     echo_newest_ = {offers.header.stamp, now, packets_landed(counters), counters.congestion_marks};
     if (echoes_.size() == kMaxEchoes) echoes_.pop_back();  // keep the oldest: it settles first
     echoes_.push_back(echo_newest_);
+    echo_is_fresh_ = !queue_pair_.local_path();
   }
   answer_due_ = answer_due_ || offers.header.question;
   peer_settled_ = std::max(peer_settled_, offers.header.settled_below);
@@ -321,6 +322,14 @@ std::uint64_t Incoming::packets_landed(const QueuePairCounters& counters) {
   return counters.packets_received + counters.duplicate_packets + counters.late_packets + counters.out_of_range_packets;
 }
 
+bool Incoming::date_offers(TimePoint now) {
+  if (!echo_is_fresh_) return false;
+  echo_is_fresh_ = false;
+  echo_newest_.arrived = now;
+  echoes_.back().arrived = now;
+  return true;
+}
+
 void Incoming::settle_echo(Duration tolerance, TimePoint now) {
   while (!echoes_.empty() && echoes_.front().arrived + tolerance <= now) {
     echo_settled_ = echoes_.front().stamp;
@@ -345,7 +354,7 @@ bool Incoming::poll_reports(ByteWriter& writer, const Timing& timing, TimePoint 
   const bool due = std::any_of(transfers_.begin(), transfers_.end(), [now](const Transfer& transfer) {
     return transfer.receiver && transfer.receiver->report_due() <= now;
   });
-  if (!due && !answer_due_) return false;
+  if (echo_is_fresh_ || (!due && !answer_due_)) return false;
   settle_echo(timing.tolerance(), now);
   write(writer, ReportsHeader{.echo = echo_settled_,
                               .echo_newest = echo_newest_.stamp,
@@ -375,7 +384,7 @@ bool Incoming::poll_reports(ByteWriter& writer, const Timing& timing, TimePoint 
 }
 
 TimePoint Incoming::next_timeout() const {
-  TimePoint next = answer_due_ ? TimePoint::min() : std::min(confirm_at_, repeat_at_);
+  TimePoint next = answer_due_ || echo_is_fresh_ ? TimePoint::min() : std::min(confirm_at_, repeat_at_);
   for (const Transfer& transfer : transfers_) {
     if (!transfer.receiver) continue;
     next = std::min(next, transfer.done ? transfer.receiver->report_due() : transfer.receiver->next_timeout());

@@ -50,6 +50,9 @@ class Incoming {
 
   // Protocol: an offer that contradicts what was announced.
   Result<void> handle(OffersReader offers, const Timing& timing, TimePoint now);
+  // Offers count as having come when the drive after theirs begins, and are answered then: what a drive takes in may
+  // have come after its clock was read, by as much as this end was kept from its core. True when there were any.
+  bool date_offers(TimePoint now);
   // Protocol: groups that there cannot be.
   Result<void> handle(RepairGroupsReader groups);
   // Announces what may be announced, looks at the bitmaps, completes, decodes.
@@ -137,6 +140,7 @@ class Incoming {
   std::uint64_t peer_position_ = 0;  // the peer is known to have come so far: started or passed over all below
   Bandwidth peer_rate_{};
   Echo echo_newest_;
+  bool echo_is_fresh_ = false;  // to be dated by the next drive
   Stamp echo_settled_ = 0;
   std::deque<Echo> echoes_;  // newer than echo_settled_, oldest first; bounded
   bool answer_due_ = false;

@@ -59,6 +59,7 @@ constexpr Duration kSlowFor = std::chrono::milliseconds(20);
 constexpr Duration kDelayWindow = std::chrono::seconds(5);
 constexpr double kLeastPackets = 4;
 constexpr Duration kApartMost = std::chrono::milliseconds(1);
+constexpr Duration kLate = std::chrono::milliseconds(4);
 
 double ns(Duration d) {
   return static_cast<double>(d.count());
@@ -145,7 +146,9 @@ std::uint64_t ModelRate::window() const {
     const double full = bdp(estimate());
     // What landed since the last question still counts as under way.
     const double asked = estimate() * ns(std::min(apart_, std::max(rtt_min_ / 8, kApartMost))) / 8e9;
-    window = kWindowGain * std::max(gain_ / kWindowGain + 0.5, 1.0) * full + 3 * least + 2 * asked;
+    // Near, an end that is late by a time slice of its machine would use up all that is twice the path.
+    const double late = estimate() * ns(std::max(Duration::zero(), kLate - rtt_min_)) / 8e9;
+    window = kWindowGain * std::max(gain_ / kWindowGain + 0.5, 1.0) * full + late + 3 * least + 2 * asked;
     if (high_flight_ > 0 && phase_ != Phase::Up)
       window = std::min(window, std::max(kHeadroom * high_flight_, full + 2 * least + 2 * asked));
   }

@@ -7,7 +7,7 @@ namespace {
 
 // Questions: a share of the RTT apart, within these, and one for so much data at most.
 constexpr int kQuestionShare = 16;
-constexpr Duration kSoonestQuestion = std::chrono::microseconds(200);
+constexpr Duration kSoonestQuestion = std::chrono::microseconds(400);
 constexpr Duration kLatestQuestion = std::chrono::milliseconds(25);
 constexpr std::uint64_t kQuestionPackets = 8;
 // Of what the pace allows, control datagrams take a share. Bytes behind it count from some packets on, up to which a
