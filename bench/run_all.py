@@ -114,7 +114,7 @@ def loopback(bench):
         "bare": None,
         "none": ["--scheme", "none"],
         "none, not verified": ["--scheme", "none", "--no-verify"],
-        "none, 512 KiB": ["--size", "512KiB", "--iters", 2048, "--scheme", "none"],
+        "none, 512 KiB": ["--size", "512KiB", "--iters", 4096, "--scheme", "none"],
         "adaptive": ["--scheme", "adaptive"],
         "tcp": None,
     }
@@ -130,7 +130,7 @@ def loopback(bench):
                     if shutil.which("iperf3"):
                         runs[name].append(races.loop_tcp(bench.machine, 1))
                 else:
-                    size = [] if "--size" in options else ["--size", "8MiB", "--iters", 128]
+                    size = [] if "--size" in options else ["--size", "8MiB", "--iters", 256]
                     run = bench.perf("--mtu", payload, "--inflight", 16, *size, *options)
                     runs[name].append(run["goodput_gbps"])
                     calls[name] = {key: run[key] for key in ("send_calls_per_packet", "receive_calls_per_packet")
