@@ -325,8 +325,7 @@ std::uint64_t Incoming::packets_landed(const QueuePairCounters& counters) {
 bool Incoming::date_offers(TimePoint now) {
   if (!echo_is_fresh_) return false;
   echo_is_fresh_ = false;
-  echo_newest_.arrived = now;
-  echoes_.back().arrived = now;
+  echo_newest_.arrived = now;  // not of echoes_: reports that name gaps are timed by when the offers were taken in
   return true;
 }
 

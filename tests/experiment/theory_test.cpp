@@ -141,8 +141,9 @@ INSTANTIATE_TEST_SUITE_P(Cells, Theory, ::testing::ValuesIn(questions()));
 // Some 1000 gaps at a time: no datagram holds them, and a round trip for each datagram would show.
 TEST(Theory, GapsThatOneDatagramDoesNotHold_AreAllNamedInOneRound) {
   const Question question{Scheme::SrNack, model::SchemeKind::SrNack, {128_MiB, 3e-2, 5}};
-  const double measured = mean_ms(results(trial_of(question), kFewer > 1 ? 1 : question.cell.runs, 2));
-  EXPECT_LT(measured, 1.25 * theory_ms(question));
+  const bool one = kFewer > 1;  // which may be one of the slow ones
+  const double measured = mean_ms(results(trial_of(question), one ? 1 : question.cell.runs, 2));
+  EXPECT_LT(measured, (one ? 1.25 : 1.1) * theory_ms(question));
 }
 
 }  // namespace
