@@ -218,11 +218,11 @@ std::size_t UdpEndpoint::poll(core::ChannelIndex channel, std::span<core::Comple
   const std::span<std::byte> buffer = hot_buffer();
   core::Scratch<std::span<const std::byte>, UdpSocket::kMaxReceived> scratch;
   const auto datagrams = scratch.values();
+  static_assert(kPollBatch >= UdpSocket::kMaxReceived, "there is room for one call at least");
   Tally<std::uint64_t> tally;
   std::size_t filled = 0;
   while (out.size() - filled >= UdpSocket::kMaxReceived && tally.calls < kReceiveCalls) {
-    const auto received = from.socket.receive(buffer, kHeaderSize + options_.payload,
-                                              datagrams.first(std::min(datagrams.size(), out.size() - filled)));
+    const auto received = from.socket.receive(buffer, kHeaderSize + options_.payload, datagrams);
     ++tally.calls;
     if (received.count == 0) break;
     tally.overflow += received.overflow;

@@ -12,7 +12,7 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// Where the network is, and by how much a held-up end's clock is behind it.
+// By how much a held-up end's clock is behind the network.
 struct HoldUp {
   Duration lag{0};
 };

@@ -267,32 +267,35 @@ TEST(ClearToSend, GatheredWhileTheSenderHasPlenty_IsSaidOnceForSeveralReceives) 
   EXPECT_EQ(heard.known, 19U);
 }
 
-TEST(ClearToSend, GatheredUntilTheSenderHasFewLeft_IsSaidAtOnce) {
-  sdk::CtsAnnouncer announcer(64, 1 << 20);
-  sdk::GrantBook book(64);
-  announcer.gather(milliseconds(2));
-  for (int i = 0; i < 16; ++i) announcer.announce({.max_length = 1000});
+// A receiver that gathers, whose 16 receives the sender knows of, and which has posted one more.
+struct Gathering {
+  sdk::CtsAnnouncer announcer{64, 1 << 20};
+  sdk::GrantBook book{64};
   TimePoint now{};
-  ASSERT_EQ(listen(announcer, book, now).known, 16U);
-  now += milliseconds(1);
-  announcer.announce({.max_length = 1000});
-  ASSERT_EQ(listen(announcer, book, now).datagrams, 0);
-  announcer.seen_in_use(13);
-  EXPECT_EQ(listen(announcer, book, now).known, 17U);
+
+  void hold_one_back() {
+    announcer.gather(milliseconds(2));
+    for (int i = 0; i < 16; ++i) announcer.announce({.max_length = 1000});
+    ASSERT_EQ(listen(announcer, book, now).known, 16U);
+    now += milliseconds(1);
+    announcer.announce({.max_length = 1000});
+    ASSERT_EQ(listen(announcer, book, now).datagrams, 0);
+  }
+};
+
+TEST(ClearToSend, GatheredUntilTheSenderHasFewLeft_IsSaidAtOnce) {
+  Gathering gathering;
+  ASSERT_NO_FATAL_FAILURE(gathering.hold_one_back());
+  gathering.announcer.seen_in_use(13);
+  EXPECT_EQ(listen(gathering.announcer, gathering.book, gathering.now).known, 17U);
 }
 
 TEST(ClearToSend, GatheredButAskedFor_IsSaidAtOnce) {
-  sdk::CtsAnnouncer announcer(64, 1 << 20);
-  sdk::GrantBook book(64);
-  announcer.gather(milliseconds(2));
-  for (int i = 0; i < 16; ++i) announcer.announce({.max_length = 1000});
-  TimePoint now{};
-  ASSERT_EQ(listen(announcer, book, now).known, 16U);
-  announcer.announce({.max_length = 1000});
-  ASSERT_EQ(listen(announcer, book, now).datagrams, 0);
+  Gathering gathering;
+  ASSERT_NO_FATAL_FAILURE(gathering.hold_one_back());
   // All 16 are under way, and nothing of them has arrived.
-  announcer.handle(sdk::GrantsKnown{.known = 16, .wanted = true});
-  EXPECT_EQ(listen(announcer, book, now).known, 17U);
+  gathering.announcer.handle(sdk::GrantsKnown{.known = 16, .wanted = true});
+  EXPECT_EQ(listen(gathering.announcer, gathering.book, gathering.now).known, 17U);
 }
 
 }  // namespace
