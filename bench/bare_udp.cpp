@@ -7,6 +7,8 @@
 //   bare_udp --payload 1456 --bytes 4GiB --cpu 0,1
 //   bare_udp --payload 4096 --zerocopy        with MSG_ZEROCOPY; "copied" is the share that the kernel copied all the
 //   same
+//   bare_udp --payload 4096 --memory 8MiB,256MiB   sends all of 8 MiB over and over, receives into 256 MiB, straight
+//   from and into user memory: what any program on such a socket does whose bytes are to come from and go to somewhere
 // One JSON line: goodput is what the receiver got between its first and its last packet.
 #include <arpa/inet.h>
 #include <fmt/format.h>
@@ -16,6 +18,7 @@
 #include <netinet/udp.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,7 +30,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include "runtime/clock.hpp"
 #include "sdr/units.hpp"
@@ -41,6 +44,8 @@ using sdr::runtime::now;
 constexpr std::size_t kMostInOneCall =
     65507;                                 // of UDP payload over IPv4: the segments of a call are one IP packet first
 constexpr std::size_t kMostSegments = 64;  // UDP_MAX_SEGMENTS
+constexpr std::size_t kReceiveCall = 1 << 16;
+constexpr std::uint64_t kMostMemory = 4ULL << 30;
 
 struct Options {
   std::size_t payload = 4096;
@@ -49,6 +54,8 @@ struct Options {
   std::uint64_t bytes = 0;  // 0: until the time is over
   int buffer = 8 << 20;
   bool zerocopy = false;
+  std::uint64_t sender_memory = 0;  // 0: the bytes of one call, again and again
+  std::uint64_t receiver_memory = 0;
   int sender_cpu = -1;  // -1: wherever the kernel likes
   int receiver_cpu = -1;
 };
@@ -85,10 +92,15 @@ T value_or_die(sdr::Result<T> result) {
 }
 
 Options parse(int argc, char** argv) {
-  const option known[] = {{"payload", required_argument, nullptr, 'p'}, {"seconds", required_argument, nullptr, 's'},
-                          {"bytes", required_argument, nullptr, 'b'},   {"batch", required_argument, nullptr, 'n'},
-                          {"buffer", required_argument, nullptr, 'r'},  {"zerocopy", no_argument, nullptr, 'z'},
-                          {"cpu", required_argument, nullptr, 'c'},     {nullptr, 0, nullptr, 0}};
+  const option known[] = {{"payload", required_argument, nullptr, 'p'},
+                          {"seconds", required_argument, nullptr, 's'},
+                          {"bytes", required_argument, nullptr, 'b'},
+                          {"batch", required_argument, nullptr, 'n'},
+                          {"buffer", required_argument, nullptr, 'r'},
+                          {"zerocopy", no_argument, nullptr, 'z'},
+                          {"cpu", required_argument, nullptr, 'c'},
+                          {"memory", required_argument, nullptr, 'm'},
+                          {nullptr, 0, nullptr, 0}};
   Options options;
   for (int given = 0; (given = ::getopt_long(argc, argv, "", known, nullptr)) != -1;) {
     switch (given) {
@@ -116,9 +128,20 @@ Options parse(int argc, char** argv) {
             options.receiver_cpu < 0)
           die(fmt::format("--cpu {} is not two numbers of cores, SENDER,RECEIVER", optarg));
         break;
+      case 'm': {
+        const std::string_view given = optarg;
+        const std::size_t comma = given.find(',');
+        if (comma == std::string_view::npos) die(fmt::format("--memory {} is not two sizes, SENDER,RECEIVER", given));
+        options.sender_memory = value_or_die(sdr::parse_bytes(given.substr(0, comma))).count;
+        options.receiver_memory = value_or_die(sdr::parse_bytes(given.substr(comma + 1))).count;
+        if (std::max(options.sender_memory, options.receiver_memory) > kMostMemory) {
+          die(fmt::format("--memory {} is more than {}", given, to_string(sdr::Bytes{kMostMemory})));
+        }
+        break;
+      }
       default:
         die("usage: bare_udp [--payload BYTES] [--seconds S | --bytes BYTES] [--batch PACKETS] [--buffer BYTES] "
-            "[--zerocopy] [--cpu SENDER,RECEIVER]");
+            "[--zerocopy] [--cpu SENDER,RECEIVER] [--memory SENDER,RECEIVER]");
     }
   }
   if (optind != argc) die(std::string("unknown argument ") + argv[optind]);
@@ -147,6 +170,36 @@ void set(int fd, int level, int name, int value, const char* what) {
   if (::setsockopt(fd, level, name, &value, sizeof value) != 0) die_of_errno(what);
 }
 
+// Memory that calls walk over from the front to the end and again, in huge pages where the system has them.
+class Walk {
+ public:
+  Walk(std::uint64_t size, std::size_t call) : size_(std::max<std::uint64_t>(size, call)), call_(call) {
+    const std::uint64_t rounded = (size_ + kHugePage - 1) / kHugePage * kHugePage;
+    void* at = ::mmap(nullptr, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) die_of_errno("memory");
+    ::madvise(at, rounded, MADV_HUGEPAGE);
+    ::madvise(at, rounded, MADV_DONTFORK);  // the other end would share it until the first write
+    base_ = static_cast<char*>(at);
+    std::memset(base_, 'x', rounded);
+  }
+  Walk(const Walk&) = delete;
+  Walk& operator=(const Walk&) = delete;
+  ~Walk() { ::munmap(base_, (size_ + kHugePage - 1) / kHugePage * kHugePage); }
+
+  [[nodiscard]] char* here() const { return base_ + at_; }
+  void pass(std::size_t bytes) {
+    at_ += bytes;
+    if (at_ + call_ > size_) at_ = 0;
+  }
+
+ private:
+  static constexpr std::uint64_t kHugePage = 2ULL << 20;
+  std::uint64_t size_;
+  std::size_t call_;
+  char* base_;
+  std::uint64_t at_ = 0;
+};
+
 // Takes what the kernel says of sends with MSG_ZEROCOPY: calls [ee_info, ee_data] are finished.
 void take_finished(int fd, Sent& sent) {
   for (;;) {
@@ -172,7 +225,8 @@ Sent send_all(const Options& options, const sockaddr_in& to) {
   set(fd, SOL_UDP, UDP_SEGMENT, static_cast<int>(options.payload), "UDP_SEGMENT");
   if (options.zerocopy) set(fd, SOL_SOCKET, SO_ZEROCOPY, 1, "SO_ZEROCOPY");
   const int flags = options.zerocopy ? MSG_ZEROCOPY : 0;
-  const std::vector<char> buffer(options.batch * options.payload, 'x');
+  const std::size_t call = options.batch * options.payload;
+  Walk memory(options.sender_memory, call);
 
   Sent sent;
   const TimePoint start = now();
@@ -180,12 +234,13 @@ Sent send_all(const Options& options, const sockaddr_in& to) {
   const std::uint64_t most = options.bytes == 0 ? ~std::uint64_t{0} : options.bytes;
   while (sent.bytes < most && now() < end) {
     // ECONNREFUSED would be the receiver that has died: no use to go on.
-    const ssize_t took = ::send(fd, buffer.data(), buffer.size(), flags);
+    const ssize_t took = ::send(fd, memory.here(), call, flags);
     if (options.zerocopy && (took < 0 || sent.calls % 16 == 0)) take_finished(fd, sent);
     if (took < 0 && errno != ENOBUFS && errno != EINTR) die_of_errno("send");
     if (took < 0) continue;
     sent.bytes += static_cast<std::uint64_t>(took);
     ++sent.calls;
+    memory.pass(call);
   }
   sent.nanoseconds = (now() - start).count();
   ::close(fd);
@@ -193,15 +248,15 @@ Sent send_all(const Options& options, const sockaddr_in& to) {
 }
 
 // Until the sender says that it is done and nothing has come for a while.
-Received receive_all(int fd, int sender) {
-  std::vector<char> buffer(1 << 16);
+Received receive_all(Walk& memory, int fd, int sender) {
   Received received;
   for (;;) {
-    const ssize_t got = ::recv(fd, buffer.data(), buffer.size(), 0);
+    const ssize_t got = ::recv(fd, memory.here(), kReceiveCall, 0);
     if (got >= 0) {
       received.last = now();
       if (received.calls++ == 0) received.first = received.last;
       received.bytes += static_cast<std::uint64_t>(got);
+      memory.pass(static_cast<std::size_t>(got));
       continue;
     }
     if (errno == EINTR) continue;
@@ -231,6 +286,8 @@ int main(int argc, char** argv) {
   const timeval patience{.tv_sec = 0, .tv_usec = 50'000};
   if (::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) != 0) die_of_errno("SO_RCVTIMEO");
 
+  Walk memory(options.receiver_memory, kReceiveCall);  // touched before anything is sent
+
   int pipes[2];
   if (::pipe(pipes) != 0) die_of_errno("pipe");
   const pid_t sender = ::fork();
@@ -246,7 +303,7 @@ int main(int argc, char** argv) {
   ::close(pipes[1]);
 
   pin(options.receiver_cpu);
-  const Received received = receive_all(fd, pipes[0]);
+  const Received received = receive_all(memory, fd, pipes[0]);
   Sent sent;
   if (::read(pipes[0], &sent, sizeof sent) != static_cast<ssize_t>(sizeof sent)) die("the sender failed");
   int status = 0;

@@ -29,6 +29,17 @@ std::span<std::byte> hot_buffer() {
   return buffer;
 }
 
+// Copies `from` to the front of `room`. Where that much is under way, a user's memory is in no cache, and a copy alone
+// waits for each line of it in turn; data mostly lands in order, so what lies a little further on is fetched meanwhile
+// (docs/decisions/0006-udp-data-path.md, "Fetched ahead"). A wrong guess costs the fetch.
+void copy_to_user(std::span<std::byte> room, std::span<const std::byte> from) {
+  constexpr std::size_t kAhead = 4096;
+  constexpr std::size_t kLine = 64;
+  const std::size_t end = std::min(room.size(), from.size() + kAhead);
+  for (std::size_t at = kAhead; at < end; at += kLine) __builtin_prefetch(&room[at], 1);
+  std::memcpy(room.data(), from.data(), from.size());
+}
+
 // How much payload fits a receive buffer in which the kernel counts whole allocations: for each datagram a slab of the
 // next power of two above payload, headers and the kernel's own tail (320 bytes), and a descriptor of 256. On loopback
 // this is exact to the packet (coalesced datagrams share theirs and take less). A quarter is held back, because the
@@ -204,7 +215,7 @@ bool UdpEndpoint::place(std::span<const std::byte> datagram, std::uint8_t channe
       ++tally.out_of_range;
       return false;
     }
-    std::memcpy(exposure.base + begin, datagram.data() + kHeaderSize, header->length);
+    copy_to_user({exposure.base + begin, exposure.length - begin}, datagram.subspan(kHeaderSize, header->length));
   }
   out = {
       .immediate = header->immediate, .length = header->length, .generation = header->generation, .channel = channel};
