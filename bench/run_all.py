@@ -111,7 +111,8 @@ def turnaround(bench):
 
 def loopback(bench):
     cells = {
-        "bare": None,
+        "bare": [],
+        "bare, in memory": ["--memory", "8MiB,256MiB"],  # what `sdr perf` reads and fills
         "none": ["--scheme", "none"],
         "none, not verified": ["--scheme", "none", "--no-verify"],
         "none, 512 KiB": ["--size", "512KiB", "--iters", 4096, "--scheme", "none"],
@@ -124,8 +125,8 @@ def loopback(bench):
         calls = {}
         for _ in range(bench.rounds):
             for name, options in cells.items():
-                if name == "bare":
-                    runs[name].append(bench.bare(payload)["goodput_gbps"])
+                if name.startswith("bare"):
+                    runs[name].append(bench.bare(payload, *options)["goodput_gbps"])
                 elif name == "tcp":
                     if shutil.which("iperf3"):
                         runs[name].append(races.loop_tcp(bench.machine, 1))

@@ -86,10 +86,14 @@ def turnaround(result, images):
 
 def loopback(result, images):
     rows = []
-    names = {"bare": "bare UDP_SEGMENT/UDP_GRO", "none": "`--scheme none`, every byte verified",
+    names = {"bare": "bare UDP_SEGMENT/UDP_GRO",
+             "bare, in memory": "bare, straight out of 8 MiB, straight into 256 MiB",
+             "none": "`--scheme none`, every byte verified",
              "none, not verified": "`--scheme none --no-verify`", "none, 512 KiB": "`none`, verified, 512 KiB messages",
              "adaptive": "`adaptive`, verified", "tcp": "TCP (iperf3)"}
-    against = {"none": "bare", "none, not verified": "bare", "none, 512 KiB": "none", "adaptive": "none"}
+    against = {"bare, in memory": ["bare"], "none": ["bare", "bare, in memory"],
+               "none, not verified": ["bare", "bare, in memory"], "none, 512 KiB": ["none"], "adaptive": ["none"]}
+    short = {"bare, in memory": "that"}
     for key, name in names.items():
         cells = []
         for row in result["rows"]:
@@ -98,8 +102,9 @@ def loopback(result, images):
                 cells.append("-")
                 continue
             cell = f"{median(values):.1f} ({min(values):.1f} to {max(values):.1f})"
-            if key in against:
-                cell += f": {median(values) / median(row['gbps'][against[key]]):.2f} of {against[key]}"
+            cell += ": " if key in against else ""
+            cell += ", ".join(f"{median(values) / median(row['gbps'][other]):.2f} of {short.get(other, other)}"
+                              for other in against.get(key, []) if row["gbps"].get(other))
             cells.append(cell)
         rows.append([name, *cells])
     rounds = len(result["rows"][0]["gbps"]["bare"])

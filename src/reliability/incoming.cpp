@@ -289,7 +289,7 @@ void Incoming::retire(const Timing& timing, TimePoint now) {
     confirmations_left_ = kConfirmations;
     repeats_left_ = timing.close_statements - 1;
     repeat_at_ = repeats_left_ > 0 ? now + timing.close_interval() : kNever;
-    confirm_wait_ = std::clamp(timing.rtt.smoothed() * 5 / 4, kFastestOffer, kSlowestConfirmation);
+    confirm_wait_ = std::clamp(timing.rtt.smoothed() * 5 / 4, timing.fastest_offer, kSlowestConfirmation);
     confirm_at_ = peer_settled_ < first_transfer_ ? now + confirm_wait_ : kNever;
   }
 }

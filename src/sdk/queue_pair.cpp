@@ -28,13 +28,14 @@ constexpr Duration kFullRetry = std::chrono::microseconds(20);
 constexpr int kControlsPerDrive = 64;
 // How often to look whether an offload device has got through what it was given.
 constexpr Duration kDeviceLook = std::chrono::microseconds(20);
-// Taken from one channel per drive, before timers and control get their turn. On a local path no more than is sent at
-// once: for the layer above it is still in the cache.
+// Taken from one channel per drive, before timers and control get their turn. On a local path one poll() that brings
+// whole batches is enough: what is taken is still in the cache when the layer above looks at it.
 constexpr std::uint64_t kBytesPerDrive = 16 << 20;
+constexpr std::uint64_t kBytesPerLocalDrive = 128 << 10;
 // While data is coming on a local path, control datagrams are looked for once in so many drives.
 constexpr int kDrivesPerControlLook = 4;
 // How long a CTS waits for others on a local path, if the sender has enough.
-constexpr Duration kLocalGathering = std::chrono::milliseconds(2);
+constexpr Duration kLocalGathering = std::chrono::milliseconds(10);
 // On a local path, reports of what landed for a socket buffer full.
 constexpr std::uint64_t kReportsPerWindow = 2;
 
@@ -168,7 +169,7 @@ class QueuePair::Impl {
     endpoint_->advance(now);
     bool more = false;
     if (progress_owns_channels_) {
-      const std::uint64_t most = endpoint_->facts().local_path ? geometry_.injection_bytes : kBytesPerDrive;
+      const std::uint64_t most = endpoint_->facts().local_path ? kBytesPerLocalDrive : kBytesPerDrive;
       for (std::uint8_t c = 0; c < geometry_.channels; ++c) {
         std::uint64_t bytes = 0;
         while (bytes < most) {

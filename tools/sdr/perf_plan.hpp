@@ -62,8 +62,8 @@ class Memory {
 };
 
 // What Writes carry: a pattern of kPeriod random bytes over and over, each Write from another place of it on. The
-// period is short, so that what is compared with stays in the cache beside packets that come in meanwhile; and 8 times
-// a prime, so that packets and chunks that change places show, up to 8191 of them apart.
+// period is short, so that what is compared with stays in the first cache; and 8 times a prime, so that packets and
+// chunks that change places show, up to 2038 of them apart.
 class Payload {
  public:
   static Result<Payload> make(Bytes size, std::uint64_t seed);
@@ -77,10 +77,12 @@ class Payload {
   [[nodiscard]] std::span<std::byte> memory() const { return memory_.bytes(); }
 
  private:
-  // A step keeps the alignment of a cache line; the positions are more than a plan can have receives.
+  // A step keeps the alignment of a cache line. All positions differ, and are more than a plan can have receives: a
+  // buffer that still holds what came into it last time is seen to be wrong.
   static constexpr std::uint64_t kStep = 64;
-  static constexpr std::uint64_t kPositions = 4099;
-  static constexpr std::uint64_t kPeriod = std::uint64_t{8} * 8191;
+  static constexpr std::uint64_t kPositions = 2039;
+  static constexpr std::uint64_t kPeriod = std::uint64_t{8} * 2039;
+  static_assert(kPositions > 2 * PerfPlan::kMaxInflight);
   static_assert(kPositions * kStep >= 2 * kPeriod);  // a period from anywhere in the first one is in memory
 
   Payload(Memory memory, std::uint64_t size) : memory_(std::move(memory)), size_(size) {}
