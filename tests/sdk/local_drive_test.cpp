@@ -1,0 +1,72 @@
+// A drive between processes of one machine: it takes no more of what waits than stays in the cache for the layer above,
+// says that there is more, and in the end has taken all. UDP over loopback, both ends in this thread.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "runtime/clock.hpp"
+#include "tests/sdk/pair.hpp"
+#include "transport/udp.hpp"
+
+namespace sdr {
+namespace {
+
+using namespace testing_support;
+
+constexpr std::size_t kBytes = 8 << 20;
+constexpr std::uint64_t kCached = 512 << 10;
+
+class LocalDrive : public ::testing::TestWithParam<std::uint32_t> {
+ protected:
+  static std::unique_ptr<QueuePair> make(std::uint64_t token) {
+    const Bytes mtu{GetParam()};
+    const Bytes whole{(kBytes + mtu.count - 1) / mtu.count * mtu.count};
+    auto made =
+        QueuePair::create(std::make_shared<transport::UdpDevice>(transport::UdpOptions{.bind_address = "127.0.0.1"}),
+                          {.mtu = mtu, .max_message = whole, .slots = 2, .channels = 1, .token = token});
+    EXPECT_TRUE(made.ok()) << (made.ok() ? "" : made.error().message);
+    return made.ok() ? std::move(made).value() : nullptr;
+  }
+};
+
+TEST_P(LocalDrive, TakesWhatStaysInTheCache_AndSaysWhenThereIsMore) {
+  const auto sender = make(1);
+  const auto receiver = make(2);
+  ASSERT_TRUE(sender && receiver);
+  ASSERT_TRUE(sender->connect(receiver->info()).ok());
+  ASSERT_TRUE(receiver->connect(sender->info()).ok());
+  ASSERT_TRUE(receiver->local_path());
+
+  const std::vector<std::byte> data = pattern(kBytes, 1);
+  std::vector<std::byte> buffer(kBytes);
+  ASSERT_TRUE(receiver->post_receive(buffer).ok());
+  const std::uint64_t packets = (kBytes + GetParam() - 1) / GetParam();
+  bool posted = false;
+  std::uint64_t taken = 0;
+  std::uint64_t most_in_a_drive = 0;
+  const TimePoint give_up = runtime::now() + std::chrono::seconds(30);
+  for (TimePoint now = runtime::now(); taken < packets && now < give_up; now = runtime::now()) {
+    sender->progress(now);  // fills the socket, as far as the window lets it
+    if (!posted) posted = sender->post_send(data, std::nullopt).ok();
+    for (bool more = true; more;) {
+      const TimePoint next = receiver->progress(now);
+      const std::uint64_t all = receiver->counters().packets_received;
+      const std::uint64_t bytes = (all - taken) * GetParam();
+      most_in_a_drive = std::max(most_in_a_drive, bytes);
+      if (bytes >= kCached / 2) {
+        EXPECT_LE(next, now) << "there may be more";
+      }
+      more = all != taken;
+      taken = all;
+    }
+  }
+  EXPECT_EQ(taken, packets);
+  EXPECT_TRUE(buffer == data);
+  EXPECT_LE(most_in_a_drive, kCached);
+}
+
+INSTANTIATE_TEST_SUITE_P(Payloads, LocalDrive, ::testing::Values(1440, 4096, 8928),
+                         [](const auto& of) { return std::to_string(of.param); });
+
+}  // namespace
+}  // namespace sdr
