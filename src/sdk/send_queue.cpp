@@ -142,12 +142,15 @@ std::size_t SendQueue::cut(std::span<transport::Packet> batch, std::uint64_t pac
          ++offset) {
       const auto length = static_cast<std::uint16_t>(std::min<std::uint64_t>(left, geometry_.mtu));
       if (left == 0) --trailing;
-      batch[n] = {.local = data,
-                  .immediate = geometry_.layout.encode(slot, core::PacketOffset(offset), send.user_immediate),
-                  .length = length,
-                  .generation = generation,
-                  .channel = core::ChannelIndex(channel),
-                  .aim = &send.aim};
+      // Field by field: made elsewhere and then copied, it would be read back before its fields have left the core.
+      transport::Packet& packet = batch[n];
+      packet.local = data;
+      packet.immediate = geometry_.layout.encode(slot, core::PacketOffset(offset), send.user_immediate);
+      packet.length = length;
+      packet.generation = generation;
+      packet.channel = core::ChannelIndex(channel);
+      packet.aim = &send.aim;
+      packet.memory_key = {};
       ++n;
       if (--left_of_burst == 0) {
         left_of_burst = burst_;
