@@ -73,7 +73,7 @@ struct ConnectionStatistics {
   std::uint64_t receives_completed = 0;
   std::uint64_t bytes_received = 0;
   std::uint64_t packets_sent = 0;
-  std::uint64_t packets_lost = 0;  // sent and not landed at the peer by its latest word
+  std::uint64_t packets_lost = 0;  // not landed at the peer by its latest word; on a local path: its socket's drops
   std::uint64_t packets_received = 0;
   std::uint64_t duplicate_packets = 0;
   std::uint64_t late_packets = 0;  // of completed receives; dropped here

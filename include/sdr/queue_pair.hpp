@@ -78,6 +78,7 @@ struct QueuePairCounters {
   std::uint64_t rejected_packets = 0;   // wrong token, malformed
   std::uint64_t host_drops = 0;         // by this host, for want of socket buffer
   std::uint64_t link_drops = 0;         // by an emulated or simulated link on the way out
+  std::uint64_t peer_drops = 0;         // on a local path: for which the peer's socket had no room, by its word; about
   std::uint64_t controls_received = 0;  // well-formed ones, of all layers
   std::uint64_t malformed_controls = 0;
   std::uint64_t send_calls = 0;  // system calls
@@ -192,6 +193,9 @@ class QueuePair {
   void charge(Bytes bytes);
   // No packet is injected once packets_sent has come to `packets`: a window, in the words of the layer above.
   void set_send_limit(std::uint64_t packets);
+  // Whether the last progress() left nothing waiting in this end's data sockets. Control overtakes what waits there: of
+  // what was sent before a datagram, only then all has been looked for.
+  [[nodiscard]] bool drained() const;
   // True when both ends are on this machine: no --rate is needed there.
   [[nodiscard]] bool local_path() const;
   // False on a simulated network that counts payload bytes and does not move them: buffers are never touched.

@@ -159,7 +159,7 @@ class Connection::Impl {
     incoming_.add_to(out);
     const QueuePairCounters counters = queue_pair_->counters();
     out.packets_sent = counters.packets_sent;
-    out.packets_lost = losses_.lost();
+    out.packets_lost = queue_pair_->local_path() ? counters.peer_drops : losses_.lost();
     out.packets_received = counters.packets_received;
     out.duplicate_packets = counters.duplicate_packets;
     out.late_packets = counters.late_packets;
@@ -260,7 +260,8 @@ class Connection::Impl {
 
   void learn(const reliability::ReportsHeader& header) {
     if (timing_.rtt.measured()) link_->saw_rtt(timing_.rtt.min(), timing_.rtt.smoothed(), timing_.rtt.variance());
-    losses_.landed(header.echo_newest, header.packets_landed);
+    // Between processes offers overtake what waits in the peer's socket, which is no loss.
+    if (!queue_pair_->local_path()) losses_.landed(header.echo_newest, header.packets_landed);
     // What a full queue takes is no sign of what the path loses by itself.
     if (rate_.congested()) losses_.skip_sample();
     if (const auto sample = losses_.take_sample()) link_->saw_packets(sample->sent, sample->lost, sample->exact);

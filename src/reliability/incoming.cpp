@@ -116,7 +116,10 @@ void Incoming::pass_over(const Receive& receive) {
 // --- what the peer says ---
 
 ReceiverTiming Incoming::receiver_timing(const Timing& timing) const {
-  return {.tolerance = timing.tolerance(), .rtt = timing.rtt.smoothed(), .sender_rate = peer_rate_};
+  return {.tolerance = timing.tolerance(),
+          .rtt = timing.rtt.smoothed(),
+          .sender_rate = peer_rate_,
+          .drained = queue_pair_.drained()};
 }
 
 Result<void> Incoming::handle(OffersReader offers, const Timing& timing, TimePoint now) {
@@ -330,6 +333,7 @@ bool Incoming::date_offers(TimePoint now) {
 }
 
 void Incoming::settle_echo(Duration tolerance, TimePoint now) {
+  if (!queue_pair_.drained()) return;  // what was sent before the offers may still wait to be taken
   while (!echoes_.empty() && echoes_.front().arrived + tolerance <= now) {
     echo_settled_ = echoes_.front().stamp;
     echoes_.pop_front();

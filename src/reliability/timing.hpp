@@ -19,6 +19,8 @@ inline constexpr Duration kLeastTolerance = std::chrono::microseconds(100);
 inline constexpr Duration kLocalTolerance = std::chrono::milliseconds(4);
 inline constexpr Duration kLocalOffer = std::chrono::milliseconds(4);
 inline constexpr Duration kLeastRto = std::chrono::milliseconds(1);
+// A process that is slow, or does not get its core for a while, loses nothing.
+inline constexpr Duration kLocalRto = std::chrono::milliseconds(100);
 // Offers behind a repair, which show its loss: a share of the RTT, within these.
 inline constexpr int kBehindRepairShare = 64;
 inline constexpr Duration kSoonestBehindRepair = std::chrono::microseconds(50);
@@ -35,6 +37,7 @@ struct Timing {
   double rto_factor = 3;
   double tolerance_share = 1.0 / 16;
   Duration least_tolerance = kLeastTolerance;
+  Duration least_rto = kLeastRto;
   int close_statements = kCloseStatements;
   Duration fastest_offer = kFastestOffer;
   Duration offers_apart{0};  // at least: on a slow path they would take too much of it
@@ -42,6 +45,7 @@ struct Timing {
   // Both ends on one machine: nothing is lost between them but where a socket overflows.
   void between_processes() {
     least_tolerance = kLocalTolerance;
+    least_rto = kLocalRto;
     close_statements = 1;
     fastest_offer = kLocalOffer;
   }
@@ -51,7 +55,7 @@ struct Timing {
   }
   // Timeout of a chunk, paper section 4.1.1: RTO = rto_factor * RTT, never within the RTT's own variation.
   [[nodiscard]] Duration rto() const {
-    return std::max({kLeastRto, std::chrono::duration_cast<Duration>(rtt.smoothed() * rto_factor),
+    return std::max({least_rto, std::chrono::duration_cast<Duration>(rtt.smoothed() * rto_factor),
                      rtt.smoothed() + 4 * rtt.variance()});
   }
   // How often an open transfer is stated again; ever more slowly towards a peer that is silent.

@@ -68,6 +68,7 @@ void TransferReceiver::look(ChunkBitmap data, ChunkBitmap parity, TimePoint now,
     losses_counted_ = true;
     return;
   }
+  if (!timing.drained) return;
   if (!flushed_ && now >= std::min(flush_at_, fallback_at_)) {
     flushed_ = true;
     report_after(Duration::zero(), now);

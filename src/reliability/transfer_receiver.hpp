@@ -36,6 +36,7 @@ struct ReceiverTiming {
   Duration tolerance{0};  // how long a gap may be reordering
   Duration rtt{0};
   Bandwidth sender_rate{};
+  bool drained = true;  // QueuePair::drained(): else a gap may be what still waits to be taken
 };
 
 class TransferReceiver {

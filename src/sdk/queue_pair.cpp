@@ -169,7 +169,9 @@ class QueuePair::Impl {
     endpoint_->advance(now);
     bool more = false;
     if (progress_owns_channels_) {
-      const std::uint64_t most = endpoint_->facts().local_path ? kBytesPerLocalDrive : kBytesPerDrive;
+      // The answer to a probe settles what has been sent: nothing of it may wait here then.
+      const bool all = !endpoint_->facts().local_path || reporter_.asked();
+      const std::uint64_t most = all ? kBytesPerDrive : kBytesPerLocalDrive;
       for (std::uint8_t c = 0; c < geometry_.channels; ++c) {
         std::uint64_t bytes = 0;
         while (bytes < most) {
@@ -180,6 +182,7 @@ class QueuePair::Impl {
         more = more || bytes >= most;
       }
     }
+    drained_ = !more;
     if (engine_ != nullptr) engine_->look(now);
     note_use();
     report_landing(now);
@@ -283,6 +286,7 @@ class QueuePair::Impl {
   std::uint64_t controls_received_ = 0;
   std::uint64_t malformed_controls_ = 0;
   bool progress_owns_channels_ = true;
+  bool drained_ = true;
 
  private:
   // Data that arrived tells which receives the sender knows of. The oldest it is not known to know, and the newest:
@@ -432,6 +436,8 @@ QueuePairCounters QueuePair::counters() const {
   out.rejected_packets = endpoint.dropped_wrong_token + endpoint.dropped_malformed;
   out.host_drops = endpoint.dropped_by_host;
   out.link_drops = endpoint.dropped_by_link;
+  const std::uint64_t packet_cost = impl_->geometry_.mtu + sdk::kPacketCost;
+  out.peer_drops = (impl_->window_.lost() + packet_cost - 1) / packet_cost;
   out.controls_received = impl_->controls_received_;
   out.malformed_controls = impl_->malformed_controls_;
   out.send_calls = endpoint.send_calls;
@@ -577,6 +583,9 @@ void QueuePair::charge(Bytes bytes) {
 }
 void QueuePair::set_send_limit(std::uint64_t packets) {
   impl_->sends_.set_limit(packets);
+}
+bool QueuePair::drained() const {
+  return impl_->drained_;
 }
 bool QueuePair::local_path() const {
   return impl_->endpoint_->facts().local_path;

@@ -65,6 +65,32 @@ TEST_P(LocalDrive, TakesWhatStaysInTheCache_AndSaysWhenThereIsMore) {
   EXPECT_LE(most_in_a_drive, kCached);
 }
 
+TEST_P(LocalDrive, AfterAProbe_TakesAllThatWaitsBeforeItAnswers) {
+  const auto sender = make(1);
+  const auto receiver = make(2);
+  ASSERT_TRUE(sender && receiver);
+  ASSERT_TRUE(sender->connect(receiver->info()).ok());
+  ASSERT_TRUE(receiver->connect(sender->info()).ok());
+
+  const std::vector<std::byte> data = pattern(kBytes, 2);
+  std::vector<std::byte> buffer(kBytes);
+  const RecvHandle receive = receiver->post_receive(buffer).value();
+  const std::uint64_t packets = (kBytes + GetParam() - 1) / GetParam();
+  const TimePoint give_up = runtime::now() + std::chrono::seconds(30);
+  TimePoint now = runtime::now();
+  bool posted = false;
+  for (int drive = 0; receiver->counters().packets_received < packets && runtime::now() < give_up; ++drive) {
+    now += std::chrono::milliseconds(3);  // so long without word is cause for a probe
+    sender->progress(now);
+    if (!posted) posted = sender->post_send(data, std::nullopt).ok();
+    receiver->progress(now);
+    EXPECT_EQ(sender->counters().peer_drops, 0U) << "in drive " << drive;
+  }
+  EXPECT_TRUE(receiver->touched(receive));
+  EXPECT_TRUE(buffer == data);
+  EXPECT_EQ(receiver->counters().host_drops, 0U);
+}
+
 INSTANTIATE_TEST_SUITE_P(Payloads, LocalDrive, ::testing::Values(1440, 4096, 8928),
                          [](const auto& of) { return std::to_string(of.param); });
 
