@@ -40,7 +40,7 @@ class LandingWindow {
     return in_flight >= window_ ? 0 : (window_ - in_flight) / grain_ * grain_;
   }
   void spend(std::uint64_t bytes) { sent_ += bytes; }
-  // By the peer's word of what it has taken, in the bytes of spend(). What less than a window has lost may not show yet.
+  // By the peer's word of what it has taken, in the bytes of spend(). Less than a window of losses may not show yet.
   [[nodiscard]] std::uint64_t lost() const { return lost_; }
 
   void handle(const LandingReport& report, TimePoint now) {

@@ -82,7 +82,7 @@ class Payload {
   static constexpr std::uint64_t kStep = 64;
   static constexpr std::uint64_t kPositions = 2039;
   static constexpr std::uint64_t kPeriod = std::uint64_t{8} * 2039;
-  static_assert(kPositions > 2 * PerfPlan::kMaxInflight);
+  static_assert(kPositions > std::uint64_t{2} * PerfPlan::kMaxInflight);
   static_assert(kPositions * kStep >= 2 * kPeriod);  // a period from anywhere in the first one is in memory
 
   Payload(Memory memory, std::uint64_t size) : memory_(std::move(memory)), size_(size) {}
