@@ -332,9 +332,12 @@ class QueuePair::Impl {
   // Between a look at the channels and one at the control path: what a probe asks about has been looked for.
   void report_landing(TimePoint now) {
     if (!endpoint_->facts().local_path) return;
+    // What came too late, or to nowhere, has left the socket, too.
     const transport::EndpointCounters counters = endpoint_->counters();
-    if (const auto report = reporter_.poll(counters.bytes_received + counters.packets_received * sdk::kPacketCost))
-      send(*report, now);
+    const std::uint64_t packets =
+        counters.packets_received + counters.dropped_not_exposed + counters.dropped_out_of_range;
+    const std::uint64_t landed = counters.bytes_received + counters.bytes_dropped + packets * sdk::kPacketCost;
+    if (const auto report = reporter_.poll(landed)) send(*report, now);
   }
 
   void send_due_controls(TimePoint now) {

@@ -97,6 +97,7 @@ struct EndpointCounters {
   std::uint64_t dropped_malformed = 0;     // too short, unknown kind or version, length field disagrees
   std::uint64_t dropped_out_of_range = 0;  // slot, offset or length beyond what is exposed
   std::uint64_t dropped_not_exposed = 0;   // late: slot retracted or of another generation
+  std::uint64_t bytes_dropped = 0;         // payload of the last two, where the transport sees it
   std::uint64_t dropped_by_host = 0;       // the kernel dropped it for want of socket buffer
   std::uint64_t dropped_by_link = 0;       // an emulated or simulated link lost it on the way out
   std::uint64_t congestion_marks = 0;      // packets and datagrams that came in with ECN's "congestion experienced"

@@ -159,6 +159,7 @@ EndpointCounters UdpEndpoint::counters() const {
     sum.dropped_malformed += tally.malformed.get();
     sum.dropped_out_of_range += tally.out_of_range.get();
     sum.dropped_not_exposed += tally.not_exposed.get();
+    sum.bytes_dropped += tally.bytes_dropped.get();
     sum.dropped_by_host += tally.overflow.get();
     sum.congestion_marks += tally.marked.get();
     sum.receive_calls += tally.calls.get();
@@ -199,22 +200,18 @@ bool UdpEndpoint::place(std::span<const std::byte> datagram, std::uint8_t channe
     ++tally.wrong_token;
     return false;
   }
+  const auto drop = [&](std::uint64_t& reason) {
+    ++reason;
+    tally.bytes_dropped += header->length;
+    return false;
+  };
   const core::Immediate where = options_.layout.decode(header->immediate);
-  if (where.slot.value >= options_.slots || header->length > options_.payload) {
-    ++tally.out_of_range;
-    return false;
-  }
+  if (where.slot.value >= options_.slots || header->length > options_.payload) return drop(tally.out_of_range);
   const Exposure& exposure = exposures_[where.slot.value];
-  if (exposure.state.load(std::memory_order_seq_cst) != (kActive | header->generation)) {
-    ++tally.not_exposed;
-    return false;
-  }
+  if (exposure.state.load(std::memory_order_seq_cst) != (kActive | header->generation)) return drop(tally.not_exposed);
   if (header->length != 0) {
     const std::uint64_t begin = std::uint64_t{where.offset.value} * options_.payload;
-    if (begin + header->length > exposure.length) {
-      ++tally.out_of_range;
-      return false;
-    }
+    if (begin + header->length > exposure.length) return drop(tally.out_of_range);
     copy_to_user({exposure.base + begin, exposure.length - begin}, datagram.subspan(kHeaderSize, header->length));
   }
   out = {
@@ -251,6 +248,7 @@ std::size_t UdpEndpoint::poll(core::ChannelIndex channel, std::span<core::Comple
   from.tally.malformed.add(tally.malformed);
   from.tally.out_of_range.add(tally.out_of_range);
   from.tally.not_exposed.add(tally.not_exposed);
+  from.tally.bytes_dropped.add(tally.bytes_dropped);
   from.tally.overflow.add(tally.overflow);
   from.tally.marked.add(tally.marked);
   from.tally.calls.add(tally.calls);

@@ -68,8 +68,8 @@ class UdpEndpoint final : public Endpoint {
   // What happened to the datagrams of one poll(), or of one socket since it was opened.
   template <typename Number>
   struct Tally {
-    Number received{}, bytes{}, wrong_token{}, malformed{}, out_of_range{}, not_exposed{}, overflow{}, marked{},
-        calls{};
+    Number received{}, bytes{}, wrong_token{}, malformed{}, out_of_range{}, not_exposed{}, bytes_dropped{}, overflow{},
+        marked{}, calls{};
   };
 
   struct Exposure {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "runtime/clock.hpp"
 #include "tests/sdk/pair.hpp"
@@ -89,6 +90,38 @@ TEST_P(LocalDrive, AfterAProbe_TakesAllThatWaitsBeforeItAnswers) {
   EXPECT_TRUE(receiver->touched(receive));
   EXPECT_TRUE(buffer == data);
   EXPECT_EQ(receiver->counters().host_drops, 0U);
+}
+
+TEST_P(LocalDrive, WhatComesTooLate_IsNoLossToTheSender) {
+  const auto sender = make(1);
+  const auto receiver = make(2);
+  ASSERT_TRUE(sender && receiver);
+  ASSERT_TRUE(sender->connect(receiver->info()).ok());
+  ASSERT_TRUE(receiver->connect(sender->info()).ok());
+
+  const std::vector<std::byte> data = pattern(kBytes, 3);
+  std::vector<std::byte> buffer(kBytes);
+  std::optional<RecvHandle> open = receiver->post_receive(buffer).value();
+  const std::uint64_t packets = (kBytes + GetParam() - 1) / GetParam();
+  const TimePoint give_up = runtime::now() + std::chrono::seconds(30);
+  TimePoint now = runtime::now();
+  std::optional<SendHandle> sent;
+  const auto taken = [&] { return receiver->counters().packets_received + receiver->counters().late_packets; };
+  while (taken() < packets && runtime::now() < give_up) {
+    now += std::chrono::milliseconds(3);  // so long without word is cause for a probe
+    sender->progress(now);
+    if (!sent) {
+      if (const auto posted = sender->post_send(data, std::nullopt); posted.ok()) sent = *posted;
+    }
+    receiver->progress(now);
+    if (open && receiver->counters().packets_received > 0) {
+      ASSERT_TRUE(receiver->complete(*open).ok());  // the rest is late
+      open.reset();
+    }
+    EXPECT_EQ(sender->counters().peer_drops, 0U);
+  }
+  EXPECT_EQ(taken(), packets);
+  EXPECT_GT(receiver->counters().late_packets, packets / 2);
 }
 
 INSTANTIATE_TEST_SUITE_P(Payloads, LocalDrive, ::testing::Values(1440, 4096, 8928),
