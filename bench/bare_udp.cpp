@@ -31,7 +31,9 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "experiment/touched_memory.hpp"
 #include "runtime/clock.hpp"
 #include "sdr/units.hpp"
 
@@ -88,7 +90,7 @@ struct Received {
 template <typename T>
 T value_or_die(sdr::Result<T> result) {
   if (!result) die(result.error().message);
-  return *result;
+  return std::move(*result);
 }
 
 Options parse(int argc, char** argv) {
@@ -129,13 +131,13 @@ Options parse(int argc, char** argv) {
           die(fmt::format("--cpu {} is not two numbers of cores, SENDER,RECEIVER", optarg));
         break;
       case 'm': {
-        const std::string_view given = optarg;
-        const std::size_t comma = given.find(',');
-        if (comma == std::string_view::npos) die(fmt::format("--memory {} is not two sizes, SENDER,RECEIVER", given));
-        options.sender_memory = value_or_die(sdr::parse_bytes(given.substr(0, comma))).count;
-        options.receiver_memory = value_or_die(sdr::parse_bytes(given.substr(comma + 1))).count;
+        const std::string_view sizes = optarg;
+        const std::size_t comma = sizes.find(',');
+        if (comma == std::string_view::npos) die(fmt::format("--memory {} is not two sizes, SENDER,RECEIVER", sizes));
+        options.sender_memory = value_or_die(sdr::parse_bytes(sizes.substr(0, comma))).count;
+        options.receiver_memory = value_or_die(sdr::parse_bytes(sizes.substr(comma + 1))).count;
         if (std::max(options.sender_memory, options.receiver_memory) > kMostMemory) {
-          die(fmt::format("--memory {} is more than {}", given, to_string(sdr::Bytes{kMostMemory})));
+          die(fmt::format("--memory {} is more than {}", sizes, to_string(sdr::Bytes{kMostMemory})));
         }
         break;
       }
@@ -170,33 +172,27 @@ void set(int fd, int level, int name, int value, const char* what) {
   if (::setsockopt(fd, level, name, &value, sizeof value) != 0) die_of_errno(what);
 }
 
-// Memory that calls walk over from the front to the end and again, in huge pages where the system has them.
+// Memory that calls walk over from the front to the end and again.
 class Walk {
  public:
-  Walk(std::uint64_t size, std::size_t call) : size_(std::max<std::uint64_t>(size, call)), call_(call) {
-    const std::uint64_t rounded = (size_ + kHugePage - 1) / kHugePage * kHugePage;
-    void* at = ::mmap(nullptr, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (at == MAP_FAILED) die_of_errno("memory");
-    ::madvise(at, rounded, MADV_HUGEPAGE);
-    ::madvise(at, rounded, MADV_DONTFORK);  // the other end would share it until the first write
-    base_ = static_cast<char*>(at);
-    std::memset(base_, 'x', rounded);
+  Walk(std::uint64_t size, std::size_t call)
+      : size_(std::max<std::uint64_t>(size, call)),
+        call_(call),
+        memory_(value_or_die(sdr::experiment::TouchedMemory::allocate(size_))) {
+    // The other end would share it until the first write.
+    ::madvise(memory_.bytes().data(), memory_.bytes().size(), MADV_DONTFORK);
   }
-  Walk(const Walk&) = delete;
-  Walk& operator=(const Walk&) = delete;
-  ~Walk() { ::munmap(base_, (size_ + kHugePage - 1) / kHugePage * kHugePage); }
 
-  [[nodiscard]] char* here() const { return base_ + at_; }
+  [[nodiscard]] std::byte* here() const { return &memory_.bytes()[at_]; }
   void pass(std::size_t bytes) {
     at_ += bytes;
     if (at_ + call_ > size_) at_ = 0;
   }
 
  private:
-  static constexpr std::uint64_t kHugePage = 2ULL << 20;
   std::uint64_t size_;
   std::size_t call_;
-  char* base_;
+  sdr::experiment::TouchedMemory memory_;
   std::uint64_t at_ = 0;
 };
 

@@ -90,12 +90,16 @@ build_initramfs() {
 # Without what the firmware says, and without control sequences.
 tidy_console() { sed -u 's/\r$//; s/\x1b\[[0-9;?]*[a-zA-Z]//g; s/\x1bc//g; /^SeaBIOS\|^Booting from ROM\|reboot: Power down\|^$/d'; }
 
+# machine SECONDS ACCELERATOR OPTION...: the emulated machine with the kernel, for so long at most.
+machine() {
+  timeout -k 5 "$1" qemu-system-x86_64 -accel "$2" -cpu max -machine q35 -smp 2 -m 2G \
+    -nographic -no-reboot -nodefaults -monitor none -kernel "$cache/kernel/vmlinuz" "${@:3}"
+}
+
 # Whether KVM is there and runs a kernel: in a virtual machine it may be there and get nowhere. Without a root the kernel
 # comes to its end by itself, in seconds.
 kvm_works() {
-  [[ -w /dev/kvm ]] && timeout -k 5 30 qemu-system-x86_64 -accel kvm -cpu max -machine q35 -smp 2 -m 2G \
-    -nographic -no-reboot -nodefaults -serial null -monitor none \
-    -kernel "$cache/kernel/vmlinuz" -append "quiet panic=-1" </dev/null >/dev/null 2>&1
+  [[ -w /dev/kvm ]] && machine 30 kvm -serial null -append "quiet panic=-1" </dev/null >/dev/null 2>&1
 }
 
 # boot SCRIPT ARGUMENT...: runs SCRIPT in the machine; its output comes over the console, its status through $out.
@@ -105,9 +109,7 @@ boot() {
   rm -rf "$out"
   mkdir -p "$out"
   printf '%q ' "$@" >"$out/command"
-  timeout -k 5 "$limit" qemu-system-x86_64 -accel "$accel" -cpu max -machine q35 -smp 2 -m 2G \
-    -nographic -no-reboot -nodefaults -serial stdio -monitor none \
-    -kernel "$cache/kernel/vmlinuz" -initrd "$cache/initramfs.gz" \
+  machine "$limit" "$accel" -serial stdio -initrd "$cache/initramfs.gz" \
     -append "console=ttyS0 quiet loglevel=3 panic=-1 mitigations=off" \
     -fsdev local,id=root,path=/,security_model=none,readonly=on,multidevs=remap -device virtio-9p-pci,fsdev=root,mount_tag=root \
     -fsdev local,id=out,path="$out",security_model=none -device virtio-9p-pci,fsdev=out,mount_tag=out \

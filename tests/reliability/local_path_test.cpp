@@ -15,6 +15,17 @@ using std::chrono::seconds;
 
 class LocalPath : public ::testing::TestWithParam<Scheme> {
  protected:
+  void SetUp() override {
+    sender = make(1);
+    receiver = make(2);
+    ASSERT_TRUE(sender && receiver);
+    ASSERT_TRUE(sender->connect(receiver->info()).ok());
+    ASSERT_TRUE(receiver->connect(sender->info()).ok());
+  }
+
+  std::unique_ptr<Connection> sender, receiver;
+
+ private:
   static std::unique_ptr<Connection> make(std::uint64_t token) {
     ConnectionOptions options{.scheme = GetParam()};
     options.queue_pair.mtu = 1440_B;
@@ -28,12 +39,6 @@ class LocalPath : public ::testing::TestWithParam<Scheme> {
 };
 
 TEST_P(LocalPath, ReceiverThatIsHeldUp_IsSentNothingTwice) {
-  const auto sender = make(1);
-  const auto receiver = make(2);
-  ASSERT_TRUE(sender && receiver);
-  ASSERT_TRUE(sender->connect(receiver->info()).ok());
-  ASSERT_TRUE(receiver->connect(sender->info()).ok());
-
   constexpr std::size_t kWrites = 8;
   constexpr Duration kRound = microseconds(50);
   constexpr Duration kHeldUp = milliseconds(15);
@@ -65,12 +70,6 @@ TEST_P(LocalPath, ReceiverThatIsHeldUp_IsSentNothingTwice) {
 }
 
 TEST_P(LocalPath, ReceiverThatIsSlow_IsSentNothingTwice) {
-  const auto sender = make(1);
-  const auto receiver = make(2);
-  ASSERT_TRUE(sender && receiver);
-  ASSERT_TRUE(sender->connect(receiver->info()).ok());
-  ASSERT_TRUE(receiver->connect(sender->info()).ok());
-
   const std::vector<std::byte> data(16 << 20, std::byte{7});
   std::vector<std::byte> buffer(data.size());
   ASSERT_TRUE(receiver->post_receive(buffer).ok());
@@ -94,11 +93,7 @@ TEST_P(LocalPath, ReceiverThatIsSlow_IsSentNothingTwice) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Schemes, LocalPath, ::testing::Values(Scheme::SrRto, Scheme::SrNack, Scheme::Adaptive),
-                         [](const auto& of) {
-                           std::string name(to_string(of.param));
-                           std::erase(name, '-');
-                           return name;
-                         });
+                         [](const auto& of) { return identifier(of.param); });
 
 }  // namespace
 }  // namespace sdr

@@ -19,9 +19,22 @@ constexpr std::uint64_t kCached = 512 << 10;
 
 class LocalDrive : public ::testing::TestWithParam<std::uint32_t> {
  protected:
-  static std::unique_ptr<QueuePair> make(std::uint64_t token) {
+  void SetUp() override {
+    sender = make(1);
+    receiver = make(2);
+    ASSERT_TRUE(sender && receiver);
+    ASSERT_TRUE(sender->connect(receiver->info()).ok());
+    ASSERT_TRUE(receiver->connect(sender->info()).ok());
+    ASSERT_TRUE(receiver->local_path());
+  }
+
+  const std::uint64_t packets = (kBytes + GetParam() - 1) / GetParam();
+  std::unique_ptr<QueuePair> sender, receiver;
+
+ private:
+  [[nodiscard]] std::unique_ptr<QueuePair> make(std::uint64_t token) const {
     const Bytes mtu{GetParam()};
-    const Bytes whole{(kBytes + mtu.count - 1) / mtu.count * mtu.count};
+    const Bytes whole{packets * mtu.count};
     auto made =
         QueuePair::create(std::make_shared<transport::UdpDevice>(transport::UdpOptions{.bind_address = "127.0.0.1"}),
                           {.mtu = mtu, .max_message = whole, .slots = 2, .channels = 1, .token = token});
@@ -31,17 +44,9 @@ class LocalDrive : public ::testing::TestWithParam<std::uint32_t> {
 };
 
 TEST_P(LocalDrive, TakesWhatStaysInTheCache_AndSaysWhenThereIsMore) {
-  const auto sender = make(1);
-  const auto receiver = make(2);
-  ASSERT_TRUE(sender && receiver);
-  ASSERT_TRUE(sender->connect(receiver->info()).ok());
-  ASSERT_TRUE(receiver->connect(sender->info()).ok());
-  ASSERT_TRUE(receiver->local_path());
-
   const std::vector<std::byte> data = pattern(kBytes, 1);
   std::vector<std::byte> buffer(kBytes);
   ASSERT_TRUE(receiver->post_receive(buffer).ok());
-  const std::uint64_t packets = (kBytes + GetParam() - 1) / GetParam();
   bool posted = false;
   std::uint64_t taken = 0;
   std::uint64_t most_in_a_drive = 0;
@@ -67,16 +72,9 @@ TEST_P(LocalDrive, TakesWhatStaysInTheCache_AndSaysWhenThereIsMore) {
 }
 
 TEST_P(LocalDrive, AfterAProbe_TakesAllThatWaitsBeforeItAnswers) {
-  const auto sender = make(1);
-  const auto receiver = make(2);
-  ASSERT_TRUE(sender && receiver);
-  ASSERT_TRUE(sender->connect(receiver->info()).ok());
-  ASSERT_TRUE(receiver->connect(sender->info()).ok());
-
   const std::vector<std::byte> data = pattern(kBytes, 2);
   std::vector<std::byte> buffer(kBytes);
   const RecvHandle receive = receiver->post_receive(buffer).value();
-  const std::uint64_t packets = (kBytes + GetParam() - 1) / GetParam();
   const TimePoint give_up = runtime::now() + std::chrono::seconds(30);
   TimePoint now = runtime::now();
   bool posted = false;
@@ -93,16 +91,9 @@ TEST_P(LocalDrive, AfterAProbe_TakesAllThatWaitsBeforeItAnswers) {
 }
 
 TEST_P(LocalDrive, WhatComesTooLate_IsNoLossToTheSender) {
-  const auto sender = make(1);
-  const auto receiver = make(2);
-  ASSERT_TRUE(sender && receiver);
-  ASSERT_TRUE(sender->connect(receiver->info()).ok());
-  ASSERT_TRUE(receiver->connect(sender->info()).ok());
-
   const std::vector<std::byte> data = pattern(kBytes, 3);
   std::vector<std::byte> buffer(kBytes);
   std::optional<RecvHandle> open = receiver->post_receive(buffer).value();
-  const std::uint64_t packets = (kBytes + GetParam() - 1) / GetParam();
   const TimePoint give_up = runtime::now() + std::chrono::seconds(30);
   TimePoint now = runtime::now();
   std::optional<SendHandle> sent;

@@ -46,12 +46,13 @@ void WriteBook::report(SenderResult& result) const {
 Result<ReceiveBuffers> ReceiveBuffers::make(const PerfPlan& plan, const Payload& payload) {
   // Two Writes never share a cache line.
   const std::uint64_t stride = (plan.size.count + 63) / 64 * 64;
-  Result<Memory> memory = Memory::allocate(stride * plan.receives());
+  auto memory = experiment::TouchedMemory::allocate(stride * plan.receives());
   if (!memory) return memory.error();
   return ReceiveBuffers(plan, payload, std::move(memory).value(), stride);
 }
 
-ReceiveBuffers::ReceiveBuffers(const PerfPlan& plan, const Payload& payload, Memory memory, std::uint64_t stride)
+ReceiveBuffers::ReceiveBuffers(const PerfPlan& plan, const Payload& payload, experiment::TouchedMemory memory,
+                               std::uint64_t stride)
     : plan_(plan),
       payload_(&payload),
       memory_(std::move(memory)),

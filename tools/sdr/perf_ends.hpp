@@ -72,7 +72,7 @@ class ReceiveBuffers {
   void report(ReceiverResult& result) const;
 
  private:
-  ReceiveBuffers(const PerfPlan& plan, const Payload& payload, Memory memory, std::uint64_t stride);
+  ReceiveBuffers(const PerfPlan& plan, const Payload& payload, experiment::TouchedMemory memory, std::uint64_t stride);
   // How far a buffer has been compared.
   struct Verified {
     std::uint64_t bytes = 0;
@@ -83,7 +83,7 @@ class ReceiveBuffers {
 
   PerfPlan plan_;
   const Payload* payload_;
-  Memory memory_;
+  experiment::TouchedMemory memory_;
   std::uint64_t stride_;
   std::uint64_t posted_ = 0;
   std::uint64_t released_ = 0;      // buffers of all Writes below are free again

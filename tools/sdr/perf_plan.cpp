@@ -1,11 +1,9 @@
 #include "sdr/perf_plan.hpp"
 
 #include <fmt/core.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 
 #include "sdr/session.hpp"
@@ -14,7 +12,6 @@ namespace sdr::cli {
 namespace {
 
 constexpr std::uint64_t kSpareReceiveBytes = 256ULL << 20;
-constexpr std::uint64_t kHugePage = 2ULL << 20;
 
 // splitmix64 (Steele, Lea, Flood 2014): one multiplication chain a word, fast enough to fill gigabytes.
 std::uint64_t scrambled(std::uint64_t n) {
@@ -73,24 +70,8 @@ Result<void> PerfPlan::check_memory(std::uint64_t buffers) const {
                            to_string(size), to_string(Bytes{half}))};
 }
 
-Result<Memory> Memory::allocate(std::uint64_t bytes) {
-  const std::uint64_t rounded = (std::max<std::uint64_t>(bytes, 1) + kHugePage - 1) / kHugePage * kHugePage;
-  void* at = ::mmap(nullptr, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (at == MAP_FAILED) {
-    return Error{ErrorCode::System,
-                 fmt::format("cannot have {} of memory: {}", to_string(Bytes{bytes}), std::strerror(errno))};
-  }
-  ::madvise(at, rounded, MADV_HUGEPAGE);
-  std::memset(at, 0, rounded);
-  return Memory({static_cast<std::byte*>(at), rounded});
-}
-
-Memory::~Memory() {
-  if (!bytes_.empty()) ::munmap(bytes_.data(), bytes_.size());
-}
-
 Result<Payload> Payload::make(Bytes size, std::uint64_t seed) {
-  Result<Memory> memory = Memory::allocate(size.count + kPositions * kStep);
+  auto memory = experiment::TouchedMemory::allocate(size.count + kPositions * kStep);
   if (!memory) return memory.error();
   const std::span<std::byte> bytes = memory->bytes();
   for (std::uint64_t i = 0; i < kPeriod; i += 8) {

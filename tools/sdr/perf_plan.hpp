@@ -15,6 +15,7 @@
 #include <span>
 #include <utility>
 
+#include "experiment/touched_memory.hpp"
 #include "sdr/report.hpp"
 #include "sdr/result.hpp"
 #include "sdr/units.hpp"
@@ -43,24 +44,6 @@ struct PerfPlan {
   [[nodiscard]] Result<void> check_memory(std::uint64_t buffers) const;
 };
 
-// Memory that is mapped, and touched, before it is used, so that no page fault falls into a measurement.
-class Memory {
- public:
-  static Result<Memory> allocate(std::uint64_t bytes);
-  Memory(Memory&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
-  Memory& operator=(Memory&& other) noexcept {
-    std::swap(bytes_, other.bytes_);
-    return *this;
-  }
-  ~Memory();
-
-  [[nodiscard]] std::span<std::byte> bytes() const { return bytes_; }
-
- private:
-  explicit Memory(std::span<std::byte> bytes) : bytes_(bytes) {}
-  std::span<std::byte> bytes_;
-};
-
 // What Writes carry: a pattern of kPeriod random bytes over and over, each Write from another place of it on. The
 // period is short, so that what is compared with stays in the first cache; and 8 times a prime, so that packets and
 // chunks that change places show, up to 2038 of them apart.
@@ -85,8 +68,8 @@ class Payload {
   static_assert(kPositions > std::uint64_t{2} * PerfPlan::kMaxInflight);
   static_assert(kPositions * kStep >= 2 * kPeriod);  // a period from anywhere in the first one is in memory
 
-  Payload(Memory memory, std::uint64_t size) : memory_(std::move(memory)), size_(size) {}
-  Memory memory_;
+  Payload(experiment::TouchedMemory memory, std::uint64_t size) : memory_(std::move(memory)), size_(size) {}
+  experiment::TouchedMemory memory_;
   std::uint64_t size_;
 };
 

@@ -1,0 +1,35 @@
+#include "experiment/touched_memory.hpp"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "sdr/units.hpp"
+
+namespace sdr::experiment {
+namespace {
+
+constexpr std::uint64_t kHugePage = 2ULL << 20;
+
+}  // namespace
+
+Result<TouchedMemory> TouchedMemory::allocate(std::uint64_t bytes) {
+  const std::uint64_t rounded = (std::max<std::uint64_t>(bytes, 1) + kHugePage - 1) / kHugePage * kHugePage;
+  void* at = ::mmap(nullptr, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (at == MAP_FAILED) {
+    return Error{ErrorCode::System,
+                 fmt::format("cannot have {} of memory: {}", to_string(Bytes{bytes}), std::strerror(errno))};
+  }
+  ::madvise(at, rounded, MADV_HUGEPAGE);
+  std::memset(at, 0, rounded);
+  return TouchedMemory({static_cast<std::byte*>(at), rounded});
+}
+
+TouchedMemory::~TouchedMemory() {
+  if (!bytes_.empty()) ::munmap(bytes_.data(), bytes_.size());
+}
+
+}  // namespace sdr::experiment
