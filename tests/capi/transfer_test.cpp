@@ -190,6 +190,29 @@ TEST(CTransfer, Stream_FillsChunksInAnyOrderAndMoreThanOnce) {
   EXPECT_EQ(std::memcmp(in.bytes().data(), out.bytes().data(), 3 * kChunk + 2048), 0);
 }
 
+// What is sent again while the first copy is under way lands through whichever channel has it first, two workers at a
+// time: the same bytes in the same place.
+TEST(CTransfer, AChunkSentAgainAtOnce_LandsWhole) {
+  Loopback pair;
+  constexpr std::size_t kSize = 4 * kChunk;
+  Memory out(pair.a.context, kSize), in(pair.b.context, kSize);
+  out.fill(6);
+  sdr_recv_handle* receive = post(pair.b.qp, in.receive(0, kSize));
+  const Bitmap bitmap(receive);
+  sdr_send_start_wr start = {.opcode = SDR_WR_WRITE, .imm_value = 0};
+  sdr_send_handle* stream = nullptr;
+  ASSERT_EQ(until_accepted([&] { return sdr_streaming_send_start(pair.a.qp, &start, &stream); }), SDR_SUCCESS);
+  sdr_send_continue_wr part = out.part(0, kSize, 0);
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_EQ(sdr_streaming_send_continue(stream, &part), SDR_SUCCESS) << sdr_last_error();
+  }
+  ASSERT_TRUE(wait_sent(stream));
+  EXPECT_TRUE(eventually([&] { return bitmap.has_first(4); }));
+  EXPECT_EQ(sdr_streaming_send_end(stream), SDR_SUCCESS);
+  EXPECT_EQ(sdr_recv_complete(receive), SDR_SUCCESS);
+  EXPECT_EQ(in.bytes(), out.bytes());
+}
+
 TEST(CTransfer, ExpandOfAChunkOfManyPackets_GivesABitForEachPart) {
   sdr_qp_attr attributes = usual_attributes();
   attributes.bitmap_chunk_size_log_bytes = 16;  // 256 packets of 256 bytes: four packets a bit
