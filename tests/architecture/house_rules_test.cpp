@@ -1,7 +1,8 @@
 // House rules that a machine can check: headers introduce themselves, nothing is left for later, files fit in a
-// sitting, nothing is written twice.
+// sitting, nothing is written twice, threads are watched.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -89,6 +90,42 @@ Findings check_duplicates(const std::vector<SourceFile>& files) {
   return findings;
 }
 
+// The folder of a test that starts threads has to be among those that ThreadSanitizer's preset builds.
+Findings check_threads_are_watched(const SourceFile& file, const std::vector<std::string>& watched) {
+  if (!is_code(file.path) || !file.path.starts_with("tests/")) return {};
+  const std::string folder = file.path.substr(6, file.path.find('/', 6) - 6);
+  // The last two run the command, which is not built there.
+  for (const std::string_view exempt : {"architecture", "tools", "e2e"}) {
+    if (folder == exempt) return {};
+  }
+  if (std::find(watched.begin(), watched.end(), folder) != watched.end()) return {};
+  for (const Word& word : words_of(without_comments(file.text, Literals::Keep))) {
+    if (word.text == "thread" || word.text == "jthread" || word.text == "TaskPool" || word.text == "WorkerPool") {
+      return {{file.path, word.line, word.text + ": SDR_TEST_FLOORS of the preset tsan leaves this folder out"}};
+    }
+  }
+  return {};
+}
+
+// The folders that ThreadSanitizer's preset builds: the last list of floors in the file.
+std::vector<std::string> watched_folders(const std::vector<SourceFile>& top) {
+  std::vector<std::string> folders;
+  for (const SourceFile& file : top) {
+    if (file.path != "CMakePresets.json") continue;
+    const std::string key = "\"SDR_TEST_FLOORS\": \"";
+    const std::size_t begin = file.text.find(key, file.text.find("\"name\": \"tsan\""));
+    if (begin == std::string::npos) break;
+    std::string list = file.text.substr(begin + key.size());
+    list.erase(list.find('"'));
+    for (std::size_t at = 0; at <= list.size();) {
+      const std::size_t end = std::min(list.find(';', at), list.size());
+      folders.push_back(list.substr(at, end - at));
+      at = end + 1;
+    }
+  }
+  return folders;
+}
+
 template <typename Check>
 Findings check_each(std::initializer_list<std::string_view> folders, Check check) {
   Findings all;
@@ -121,6 +158,16 @@ TEST(HouseRules, Files_FitInASitting) {
   EXPECT_TRUE(found.empty()) << to_string(found);
   EXPECT_EQ(check_length({"src/sdk/x.cpp", std::string(601, '\n')}).size(), 1U) << "planted";
   EXPECT_TRUE(check_length({"src/sdk/x.cpp", std::string(600, '\n')}).empty());
+}
+
+TEST(HouseRules, TestsThatStartThreads_RunUnderThreadSanitizer) {
+  const std::vector<std::string> watched = watched_folders(read_tree({""}));
+  ASSERT_GT(watched.size(), 3U) << "CMakePresets.json, preset tsan";
+  const auto check = [&](const SourceFile& file) { return check_threads_are_watched(file, watched); };
+  const Findings found = check_each({"tests"}, check);
+  EXPECT_TRUE(found.empty()) << to_string(found);
+  EXPECT_EQ(check({"tests/elsewhere/x_test.cpp", "std::thread other(work);\n"}).size(), 1U) << "planted";
+  EXPECT_TRUE(check({"tests/" + watched[0] + "/x_test.cpp", "std::thread other(work);\n"}).empty());
 }
 
 TEST(HouseRules, Nothing_IsWrittenTwice) {
