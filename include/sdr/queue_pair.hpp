@@ -126,6 +126,8 @@ class QueuePair {
   // --- receive ---
   // Retry: no free slot. InvalidArgument: larger than max_message. The buffer must live until complete().
   Result<RecvHandle> post_receive(std::span<std::byte> buffer, std::uint64_t tag = 0);
+  // A chunk that is there may be read; write to it only after complete(): a packet that comes twice is placed twice,
+  // the same bytes, as by a NIC.
   [[nodiscard]] Result<ChunkBitmap> chunk_bitmap(RecvHandle handle) const;
   // The packets of one chunk that have arrived, from its first packet on (bit 0), up to 64 of them from `from` on.
   // Packets past the end of the posted buffer, or of a message known to be shorter, count as arrived.

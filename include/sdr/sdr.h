@@ -126,7 +126,8 @@ int sdr_recv_imm_get(struct sdr_recv_handle* handle, uint32_t* imm);
 /* The live bitmap: chunk i is bit i % 8 of byte i / 8, set when all its bytes are in the buffer. size is in bytes and
  * covers max_length, rounded up. A short message leaves the bits behind its end 0. Read it with acquire order, for
  * instance __atomic_load_n(&bitmap[i / 8], __ATOMIC_ACQUIRE); it is aligned to 8 bytes and may be read in whole 64-bit
- * words, too. Valid until sdr_recv_complete(). */
+ * words, too. Valid until sdr_recv_complete(). A chunk that is there may be read; write to it only after
+ * sdr_recv_complete(), because a packet that comes twice is placed twice, the same bytes, as by a NIC. */
 int sdr_recv_bitmap_get(struct sdr_recv_handle* handle, uint8_t** bitmap, size_t* size);
 /* Which packets of one chunk have arrived. With n packets a chunk, n <= 64, bit i is packet i and bits from n on are 0.
  * With more, bit i stands for packets [i * n/64, (i + 1) * n/64) and is set when all of them have arrived. Packets past
