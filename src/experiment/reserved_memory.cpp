@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
+#include <span>
 
 #include "sdr/units.hpp"
 
@@ -18,11 +20,7 @@ Result<ReservedMemory> ReservedMemory::reserve(std::uint64_t bytes) {
     return Error{ErrorCode::System,
                  fmt::format("cannot reserve addresses for {}: {}", to_string(Bytes{bytes}), std::strerror(errno))};
   }
-  return ReservedMemory({static_cast<std::byte*>(at), length});
-}
-
-ReservedMemory::~ReservedMemory() {
-  if (!bytes_.empty()) ::munmap(bytes_.data(), bytes_.size());
+  return ReservedMemory(std::span(static_cast<std::byte*>(at), length));
 }
 
 }  // namespace sdr::experiment

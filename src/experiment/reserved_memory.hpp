@@ -4,31 +4,20 @@
 // reads or writes there all the same is stopped by the hardware: that is the proof that nobody does.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <span>
-#include <utility>
 
+#include "experiment/mapping.hpp"
 #include "sdr/result.hpp"
 
 namespace sdr::experiment {
 
-class ReservedMemory {
+class ReservedMemory : public Mapping {
  public:
   // System when there are not so many addresses.
   static Result<ReservedMemory> reserve(std::uint64_t bytes);
-  ReservedMemory(ReservedMemory&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
-  ReservedMemory& operator=(ReservedMemory&& other) noexcept {
-    std::swap(bytes_, other.bytes_);
-    return *this;
-  }
-  ~ReservedMemory();
-
-  [[nodiscard]] std::span<std::byte> bytes() const { return bytes_; }
 
  private:
-  explicit ReservedMemory(std::span<std::byte> bytes) : bytes_(bytes) {}
-  std::span<std::byte> bytes_;
+  using Mapping::Mapping;
 };
 
 }  // namespace sdr::experiment

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
+#include <span>
 
 #include "sdr/units.hpp"
 
@@ -25,11 +27,7 @@ Result<TouchedMemory> TouchedMemory::allocate(std::uint64_t bytes) {
   }
   ::madvise(at, rounded, MADV_HUGEPAGE);
   std::memset(at, 0, rounded);
-  return TouchedMemory({static_cast<std::byte*>(at), rounded});
-}
-
-TouchedMemory::~TouchedMemory() {
-  if (!bytes_.empty()) ::munmap(bytes_.data(), bytes_.size());
+  return TouchedMemory(std::span(static_cast<std::byte*>(at), rounded));
 }
 
 }  // namespace sdr::experiment
