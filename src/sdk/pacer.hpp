@@ -18,17 +18,20 @@ namespace sdr::sdk {
 
 inline constexpr Bytes kCatchUp = 1_MiB;
 inline constexpr Duration kLeastCatchUp = std::chrono::milliseconds(2);
-inline constexpr Duration kMostCatchUp = std::chrono::milliseconds(10);
+inline constexpr Duration kMostCatchUp = std::chrono::milliseconds(9);
 // Packets are released in batches of at most this time, so that one system call carries several of them.
 inline constexpr Duration kBatchTime = std::chrono::microseconds(100);
 
 class Pacer {
  public:
-  explicit Pacer(Bandwidth rate) { set_rate(rate); }
+  // `most_catch_up`: at least kLeastCatchUp.
+  explicit Pacer(Bandwidth rate, Duration most_catch_up = kMostCatchUp) : most_catch_up_(most_catch_up) {
+    set_rate(rate);
+  }
 
   void set_rate(Bandwidth rate) {
     rate_ = rate;
-    catch_up_ = std::clamp(rate.time_for(kCatchUp), kLeastCatchUp, kMostCatchUp);
+    catch_up_ = std::clamp(rate.time_for(kCatchUp), kLeastCatchUp, most_catch_up_);
   }
   [[nodiscard]] Bandwidth rate() const { return rate_; }
   // How much of a stall is caught up at most.
@@ -58,6 +61,7 @@ class Pacer {
   }
 
  private:
+  Duration most_catch_up_;
   Bandwidth rate_;
   Duration catch_up_{0};
   TimePoint free_at_{};

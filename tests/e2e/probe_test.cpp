@@ -111,6 +111,23 @@ TEST(Probe, OnLoopback_LosesNothingOnThePath) {
   }
 }
 
+TEST(Probe, ASenderThatStops_OverrunsNoQueue) {
+  SdrCommand listener({"probe", "--listen", "127.0.0.1:0", "--once"});
+  SdrCommand client({"probe", listener.address(), "--json", "--link", "rtt=4ms,rate=100Mbit", "--flows", "1",
+                     "--payload", "1000", "--trials", "1", "--packets", "15000", "--timeout", "30s"});
+  // Through the idle echoes into the load of 1.2 s.
+  std::this_thread::sleep_for(std::chrono::milliseconds(700));
+  for (int stop = 0; stop < 10; ++stop) {
+    client.signal(SIGSTOP);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    client.signal(SIGCONT);
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  }
+  ASSERT_EQ(client.wait(), 0) << client.err();
+  EXPECT_EQ(listener.wait(), 0) << listener.err();
+  EXPECT_EQ(Json::parse(client.out())["payloads"][0]["lost"], 0);
+}
+
 TEST(Probe, AReceiverThatStops_ExplainsItsOwnDrops) {
   SdrCommand listener({"probe", "--listen", "127.0.0.1:0", "--once"});
   SdrCommand client({"probe", listener.address(), "--json", "--flows", "1", "--payload", "8KiB", "--trials", "1",

@@ -183,6 +183,29 @@ TEST(Pacer, ManySmallPackets_DoNotAddUpRoundingErrors) {
   EXPECT_NEAR(static_cast<double>((pacer.next_time() - now).count()), expected, 2);
 }
 
+// A host is held up now and then, for any time; the queue of the path is what a simulated link has by default.
+TEST(Pacer, AtThePathsOwnRate_AfterAnyStalls_NeverOverrunsAQueueOfTenMilliseconds) {
+  const std::uint64_t seed = test_seed();
+  SCOPED_TRACE(seed_trace(seed));
+  std::mt19937_64 random(seed);
+  constexpr Duration kQueue = milliseconds(10);
+  for (const double rate : {20e6, 200e6, 999e6, 10e9, 400e9}) {
+    sdk::Pacer pacer({rate});
+    const std::uint64_t packet = 64 + random() % 1437;
+    TimePoint now{};
+    TimePoint wire_free{};
+    for (int i = 0; i < 20000; ++i) {
+      while (pacer.allowance(now) > 0) {
+        pacer.spend(packet);
+        wire_free = std::max(wire_free, now) + Bandwidth{rate}.time_for(Bytes{packet});
+        ASSERT_LE(wire_free - now, kQueue) << rate << " bit/s, packets of " << packet << " bytes";
+      }
+      now = std::max(now, pacer.next_time());
+      if (random() % 100 == 0) now += microseconds(random() % 30000);
+    }
+  }
+}
+
 // The wire of a local path, in numbers alone: bytes that wait in the receiver's socket, reports and probes under way.
 TEST(LandingWindow, WithLossAndLostReports_NeverExceedsItAndNeverSticks) {
   const std::uint64_t seed = test_seed();

@@ -69,7 +69,8 @@ class Prober {
   std::size_t send_some(std::uint32_t trial, const ProbeOrder& order, std::uint64_t first, std::uint64_t total);
 
   void send_small(ProbePacket packet, std::size_t socket);
-  void echo_when_due(std::uint32_t trial, Duration every);
+  // Whether one was sent.
+  bool echo_when_due(std::uint32_t trial, Duration every);
   void take_replies();
   // Sleeps until `deadline`, or something happens; does what is due; what the peer has said meanwhile.
   Result<std::optional<Json>> rest(TimePoint deadline);
@@ -114,12 +115,13 @@ void Prober::send_small(ProbePacket packet, std::size_t socket) {
   (void)way_.send(socket, {.bytes = bytes, .segment = bytes.size(), .count = 1}, at);  // lost or not, another follows
 }
 
-void Prober::echo_when_due(std::uint32_t trial, Duration every) {
+bool Prober::echo_when_due(std::uint32_t trial, Duration every) {
   const TimePoint at = now();
-  if (at < next_echo_) return;
+  if (at < next_echo_) return false;
   next_echo_ = std::max(next_echo_ + every, at);
   send_small({.kind = ProbePacket::Kind::Echo, .trial = trial, .sequence = echo_++}, 0);
   ++result_.echoes_sent;
+  return true;
 }
 
 void Prober::take_replies() {
@@ -144,7 +146,7 @@ Result<void> Prober::echo_while_idle() {
   std::vector<double>& times = result_.idle_rtt_ms;
   while (times.size() < kIdleEchoes && now() < deadline) {
     if (echo_ < kIdleEchoes) {
-      echo_when_due(ProbePacket::kNoTrial, kIdleEchoEvery);
+      (void)echo_when_due(ProbePacket::kNoTrial, kIdleEchoEvery);
       last_echo = now();
     } else {
       next_echo_ = kNever;
@@ -209,14 +211,15 @@ Result<Bandwidth> Prober::load(std::uint32_t trial, std::uint64_t& sent) {
   const std::uint64_t total = plan_.packets_of(payload);
   const ProbeOrder order = plan_.order_of(payload);
   std::fill(batch_.begin(), batch_.end(), std::byte{});
-  sdk::Pacer pacer(plan_.rate);
+  // What this host was held up must not look like the path's loss: little is made up for.
+  sdk::Pacer pacer(plan_.rate, sdk::kLeastCatchUp);
   const TimePoint begin = now();
   const TimePoint end = plan_.packets != 0 ? kNever : begin + plan_.duration + pacer.catch_up();
   pacer.idle(begin - pacer.catch_up(), begin);
   TimePoint progress = begin;
   next_echo_ = begin;
   while (sent < total && now() < end) {
-    echo_when_due(trial, kLoadEchoEvery);
+    if (echo_when_due(trial, kLoadEchoEvery)) pacer.spend(kSmallDatagram + plan_.overhead);
     bool blocked = false;
     // A round at a time, then a look at the rest.
     for (std::uint32_t i = 0; i < order.flows && sent < total && !blocked && pacer.allowance(now()) > 0; ++i) {
