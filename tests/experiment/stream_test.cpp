@@ -35,7 +35,7 @@ double goodput(std::string_view link, Scheme scheme, Bytes write, std::uint64_t 
   return result_of(trial).goodput(0, 2s, 6s);
 }
 
-TEST(Stream, OfWrites_CarriesAsMuchAsSelectiveRepeat) {
+TEST(StreamTrial, OfWrites_CarriesAsMuchAsSelectiveRepeat) {
   for (const char* link : {"rtt=50ms,rate=200Mbit,loss=1e-2", "rtt=20ms,rate=500Mbit,loss=1e-3"})
     for (const Bytes write : {1_MiB, 4_MiB, 64_MiB})
       for (const std::uint64_t seed : {1U, 2U}) {
@@ -45,7 +45,7 @@ TEST(Stream, OfWrites_CarriesAsMuchAsSelectiveRepeat) {
 }
 
 // Each transfer keeps its slots until it is complete: where few of them are, parity is what keeps the link busy.
-TEST(Stream, OfWritesThatAreSmallForThePath_LosesNothingToRepairsThatHoldSlots) {
+TEST(StreamTrial, OfWritesThatAreSmallForThePath_LosesNothingToRepairsThatHoldSlots) {
   for (const std::uint64_t seed : {1U, 2U}) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     // 32 transfers of 64 KiB are 1.7 round trips: the rest is parity, and what is known a little later.
@@ -53,7 +53,7 @@ TEST(Stream, OfWritesThatAreSmallForThePath_LosesNothingToRepairsThatHoldSlots) 
   }
 }
 
-TEST(Stream, ASingleWrite_HasItsParity_AndTheLastOfSeveralToo) {
+TEST(StreamTrial, ASingleWrite_HasItsParity_AndTheLastOfSeveralToo) {
   experiment::WriteTrial what = trial("rtt=25ms,rate=10Gbit,loss=1e-2", Scheme::Adaptive, 8_MiB);
   what.known_loss = true;
   const auto alone = results(what, 20, 2);
@@ -64,7 +64,7 @@ TEST(Stream, ASingleWrite_HasItsParity_AndTheLastOfSeveralToo) {
 }
 
 // A stream that ends: with nothing behind it, the last Write needs no second round.
-TEST(Stream, ThatEnds_EndsWithoutASecondRound) {
+TEST(StreamTrial, ThatEnds_EndsWithoutASecondRound) {
   for (const std::uint64_t seed : {1U, 2U, 3U}) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     experiment::VirtualPair pair(

@@ -3,14 +3,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <csignal>
 #include <fstream>
 #include <memory>
-#include <new>
 #include <optional>
 #include <string>
 
-#include "sdr/child_process.hpp"
 #include "sdr/driver.hpp"
 #include "sdr/link_profile.hpp"
 #include "sdr/offload.hpp"
@@ -23,12 +20,12 @@
 #include "sdr/report.hpp"
 #include "sdr/session.hpp"
 #include "sdr/subcommands.hpp"
+#include "sdr/two_ends.hpp"
 
 namespace sdr::cli {
 namespace {
 
 constexpr std::string_view kName = "perf";
-// A client may say nothing for so long before the next one gets its turn.
 
 constexpr const char* kExamples = R"(Examples:
   sdr perf --self --link rtt=25ms,rate=1Gbit,loss=1e-3 --scheme ec-rs --size 4MiB
@@ -45,11 +42,7 @@ PORT+1 to PORT+channels (data). The client's are chosen by its system.)";
 
 struct PerfOptions {
   PathOptions path;
-  std::string listen;
-  std::string peer;
-  bool self = false;
-  bool once = false;
-  bool json = false;
+  TwoEndsOptions ends;
   bool no_verify = false;
   std::string profile;
   std::string offload = "none";
@@ -126,7 +119,7 @@ Result<int> measure(Session& session, const PerfOptions& options) {
   const PerfReportCard card(path, plan, std::move(sent).value(), *received);
   for (const std::string& failure : card.offload_failures())
     fmt::print(stderr, "sdr perf: {}; went on without it\n", failure);
-  if (options.json) {
+  if (options.ends.json) {
     Json report = card.to_json();
     report["offload"] = {{"device", options.offload}, {"failures", card.offload_failures()}};
     print_json(report);
@@ -147,29 +140,25 @@ int run_client(const PerfOptions& options, const std::string& peer) {
 // --- the server ---
 
 // Runs what the client asks for; what came of it.
-Result<Json> serve(Session& session, const PerfOptions& options, std::uint16_t base_port) {
-  const auto refuse = [&](const Error& error) {
-    session.send_error(error.message);
-    return error;
-  };
+Result<Json> served(Session& session, const PerfOptions& options, std::uint16_t base_port) {
   const Result<Json> hello = session.receive(kHelloPatience);
   if (!hello) return hello.error();
-  if (Result<void> ours = check_command(*hello, kName); !ours) return refuse(ours.error());
+  if (Result<void> ours = check_command(*hello, kName); !ours) return ours.error();
   Result<Path> path = Path::accept(hello->value("path", Json::object()), session, options.path, base_port);
-  if (!path) return refuse(path.error());
-  if (Result<void> given = offload(options, *path); !given) return refuse(given.error());
+  if (!path) return path.error();
+  if (Result<void> given = offload(options, *path); !given) return given.error();
   const Result<PerfPlan> plan = PerfPlan::from_json(hello->value("plan", Json::object()));
-  if (!plan) return refuse(plan.error());
-  if (Result<void> fits = plan->check_memory(plan->receives() + 1ULL); !fits) return refuse(fits.error());
+  if (!plan) return plan.error();
+  if (Result<void> fits = plan->check_memory(plan->receives() + 1ULL); !fits) return fits.error();
   const Result<Payload> payload = Payload::make(plan->size, plan->seed);
-  if (!payload) return refuse(payload.error());
+  if (!payload) return payload.error();
   Result<ReceiveBuffers> buffers = ReceiveBuffers::make(*plan, *payload);
-  if (!buffers) return refuse(buffers.error());
+  if (!buffers) return buffers.error();
   // All that takes time is done before the answer.
   if (Result<void> sent = session.send({{"mtu", path->mtu()}}); !sent) return sent.error();
   const auto result = path->scheme().scheme ? receive_reliable(*path, *plan, *buffers, session)
                                             : receive_bare(*path, *plan, *buffers, session);
-  if (!result) return refuse(result.error());
+  if (!result) return result.error();
   if (Result<void> sent = session.send(result->to_json()); !sent) return sent.error();
   Json report = {{"client", session.peer().to_string()}, {"scheme", path->scheme().text()}};
   report.update(plan->to_json());
@@ -186,61 +175,28 @@ void print_served(const Json& report, bool json) {
   std::fflush(stdout);
 }
 
-// One client; its errors are for stderr, and not the end of the listener. Nothing when nobody was there after all.
-std::optional<int> serve_one(TcpListener& listener, const PerfOptions& options, std::uint16_t base_port, bool quiet) {
-  Result<TcpSocket> socket = listener.accept();
-  if (!socket) return complain(kName, socket.error());
-  Session session(std::move(socket).value());
-  const Result<Json> served = serve(session, options, base_port);
-  if (!served) {
-    if (!quiet) complain(kName, served.error());
-    return session.heard() ? std::optional(kFailed) : std::nullopt;
-  }
-  if (!quiet) print_served(*served, options.json);
-  return kDone;
-}
-
-int run_server(const PerfOptions& options) {
-  Result<TcpListener> listener = open_listener(options.listen);
-  if (!listener) return complain(kName, listener.error());
-  for (;;) {
-    const std::optional<int> code = serve_one(*listener, options, listener->local().port(), false);
-    if (options.once && code) return *code;
-  }
-}
-
-// Both ends here: the server is a child process, and whoever of the two dies takes the other along.
-int run_self(const PerfOptions& options) {
-  Result<TcpListener> listener = TcpListener::open(*parse_endpoint("127.0.0.1:0", true));
-  if (!listener) return complain(kName, listener.error());
-  const std::string at = listener->local().to_string();
-  Result<ChildProcess> child =
-      ChildProcess::start([&] { return serve_one(*listener, options, 0, true).value_or(kFailed); });
-  if (!child) return complain(kName, child.error());
-  return run_client(options, at);
+Result<void> serve(Session& session, const PerfOptions& options, std::uint16_t base_port, bool quiet) {
+  const Result<Json> report = served(session, options, base_port);
+  if (!report) return report.error();
+  if (!quiet) print_served(*report, options.ends.json);
+  return {};
 }
 
 int run_perf(const PerfOptions& options) {
-  const int ways = (options.self ? 1 : 0) + (options.listen.empty() ? 0 : 1) + (options.peer.empty() ? 0 : 1);
-  if (ways != 1) {
-    return complain(kName, {ErrorCode::InvalidArgument,
-                            "one of --self, --listen ADDR:PORT and HOST:PORT is needed (see sdr perf --help)"});
-  }
   const bool limits = options.path.background || !options.path.max_rate.empty();
-  if (!options.listen.empty() && limits)
+  if (options.ends.listens() && limits)
     return complain(
         kName, {ErrorCode::InvalidArgument, "--max-rate and --background are of the end that sends, not of --listen"});
   const bool bare = options.path.scheme == "none";
-  if (!options.profile.empty() && (bare || !options.listen.empty()))
+  if (!options.profile.empty() && (bare || options.ends.listens()))
     return complain(kName,
                     {ErrorCode::InvalidArgument, fmt::format("--profile is what a sender learns; {} learns nothing",
                                                              bare ? "scheme none" : "--listen")});
-  try {
-    if (options.self) return run_self(options);
-    return options.listen.empty() ? run_client(options, options.peer) : run_server(options);
-  } catch (const std::bad_alloc&) {
-    return complain(kName, {ErrorCode::System, "out of memory"});
-  }
+  return run_two_ends({.name = kName,
+                       .client = [&](const std::string& peer) { return run_client(options, peer); },
+                       .serve = [&](Session& session, std::uint16_t base_port,
+                                    bool quiet) { return serve(session, options, base_port, quiet); }},
+                      options.ends);
 }
 
 }  // namespace
@@ -286,13 +242,7 @@ void add_perf(CLI::App& app, Run& run) {
   CLI::App* perf = app.add_subcommand("perf", "Measure how long Writes take, and check what arrives");
   perf->footer(kExamples);
   auto options = std::make_shared<PerfOptions>();
-  perf->add_option("peer", options->peer, "A listening sdr perf")->check(endpoint_text(false))->type_name("HOST:PORT");
-  perf->add_option("--listen", options->listen, "Serve one client after another, as they ask (port 0: any)")
-      ->check(endpoint_text(true))
-      ->type_name("ADDR:PORT");
-  perf->add_flag("--self", options->self, "Run both ends here, as two processes over loopback");
-  perf->add_flag("--once", options->once, "With --listen: end after one client");
-  perf->add_flag("--json", options->json, "Report in JSON");
+  add_two_ends_options(*perf, options->ends);
   perf->add_option("--size", options->size, "Length of a Write, such as 64MiB")
       ->check(size_text())
       ->type_name("SIZE")

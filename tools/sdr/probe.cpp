@@ -6,12 +6,9 @@
 #include <array>
 #include <fstream>
 #include <memory>
-#include <new>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "sdr/child_process.hpp"
 #include "sdr/driver.hpp"
 #include "sdr/options.hpp"
 #include "sdr/path.hpp"
@@ -22,6 +19,7 @@
 #include "sdr/report.hpp"
 #include "sdr/session.hpp"
 #include "sdr/subcommands.hpp"
+#include "sdr/two_ends.hpp"
 
 namespace sdr::cli {
 namespace {
@@ -41,11 +39,7 @@ Ports for a firewall: the listener takes TCP on PORT, UDP on PORT (echoes) and o
 PORT+1 to PORT+flows (load). The client's are chosen by its system.)";
 
 struct ProbeOptions {
-  std::string listen;
-  std::string peer;
-  bool self = false;
-  bool once = false;
-  bool json = false;
+  TwoEndsOptions ends;
   std::uint32_t flows = 16;
   std::uint32_t trials = 20;
   std::vector<std::string> payloads;
@@ -214,7 +208,7 @@ Result<int> measure(Session& session, const ProbeOptions& options) {
   const Result<ProbeResult> result = measure_path(*plan, *sockets, session);
   if (!result) return result.error();
   const ProbeReport report(*plan, session.peer().to_string(), *result);
-  if (options.json) {
+  if (options.ends.json) {
     print_json(report.to_json());
   } else {
     report.print();
@@ -256,7 +250,7 @@ Result<ProbeSockets> accept(Session& session, const ProbeOptions& options, const
   return sockets;
 }
 
-Result<ProbeServed> serve(Session& session, const ProbeOptions& options, std::uint16_t base_port) {
+Result<ProbeServed> served(Session& session, const ProbeOptions& options, std::uint16_t base_port) {
   const Result<Json> hello = session.receive(kHelloPatience);
   if (!hello) return hello.error();
   if (Result<void> ours = check_command(*hello, kName); !ours) return ours.error();
@@ -280,55 +274,19 @@ void print_served(const Session& session, const ProbeServed& served, bool json) 
   std::fflush(stdout);
 }
 
-// One client; nothing when whoever connected does not speak the protocol.
-std::optional<int> serve_one(TcpListener& listener, const ProbeOptions& options, std::uint16_t base_port, bool quiet) {
-  Result<TcpSocket> socket = listener.accept();
-  if (!socket) return complain(kName, socket.error());
-  Session session(std::move(socket).value());
-  const Result<ProbeServed> served = serve(session, options, base_port);
-  if (served) {
-    if (!quiet) print_served(session, *served, options.json);
-    return kDone;
-  }
-  if (!session.heard()) {
-    if (!quiet) complain(kName, served.error());
-    return std::nullopt;
-  }
-  session.send_error(served.error().message);
-  if (!quiet) complain(kName, served.error());
-  return kFailed;
-}
-
-int run_server(const ProbeOptions& options) {
-  Result<TcpListener> listener = open_listener(options.listen);
-  if (!listener) return complain(kName, listener.error());
-  std::optional<int> code;
-  do {
-    code = serve_one(*listener, options, listener->local().port(), false);
-  } while (!options.once || !code);
-  return *code;
-}
-
-int run_self(const ProbeOptions& options) {
-  Result<TcpListener> listener = TcpListener::open(*parse_endpoint("127.0.0.1:0", true));
-  if (!listener) return complain(kName, listener.error());
-  Result<ChildProcess> server =
-      ChildProcess::start([&] { return serve_one(*listener, options, 0, true).value_or(kFailed); });
-  if (!server) return complain(kName, server.error());
-  return run_client(options, listener->local().to_string());
+Result<void> serve(Session& session, const ProbeOptions& options, std::uint16_t base_port, bool quiet) {
+  const Result<ProbeServed> probed = served(session, options, base_port);
+  if (!probed) return probed.error();
+  if (!quiet) print_served(session, *probed, options.ends.json);
+  return {};
 }
 
 int run_probe(const ProbeOptions& options) {
-  const auto ways = std::array{options.self, !options.listen.empty(), !options.peer.empty()};
-  if (std::count(ways.begin(), ways.end(), true) != 1) {
-    return complain(kName, invalid("one of HOST:PORT, --listen ADDR:PORT and --self is needed (see sdr probe --help)"));
-  }
-  try {
-    if (options.self) return run_self(options);
-    return options.listen.empty() ? run_client(options, options.peer) : run_server(options);
-  } catch (const std::bad_alloc&) {
-    return complain(kName, {ErrorCode::System, "out of memory"});
-  }
+  return run_two_ends({.name = kName,
+                       .client = [&](const std::string& peer) { return run_client(options, peer); },
+                       .serve = [&](Session& session, std::uint16_t base_port,
+                                    bool quiet) { return serve(session, options, base_port, quiet); }},
+                      options.ends);
 }
 
 }  // namespace
@@ -337,15 +295,7 @@ void add_probe(CLI::App& app, Run& run) {
   CLI::App* probe = app.add_subcommand("probe", "What a path loses, by payload size; RTT, reordering and rate");
   probe->footer(kExamples);
   auto options = std::make_shared<ProbeOptions>();
-  probe->add_option("peer", options->peer, "A listening sdr probe")
-      ->check(endpoint_text(false))
-      ->type_name("HOST:PORT");
-  probe->add_option("--listen", options->listen, "Serve one client after another (port 0: any)")
-      ->check(endpoint_text(true))
-      ->type_name("ADDR:PORT");
-  probe->add_flag("--self", options->self, "Run both ends here, as two processes over loopback");
-  probe->add_flag("--once", options->once, "With --listen: end after one client");
-  probe->add_flag("--json", options->json, "Report in JSON");
+  add_two_ends_options(*probe, options->ends);
   CLI::Option* duration = probe->add_option("--duration", options->duration, "Length of a trial")
                               ->check(duration_text())
                               ->type_name("TIME")
@@ -391,7 +341,7 @@ void add_probe(CLI::App& app, Run& run) {
   add_device_options(*probe, options->path);
   probe->callback([options, of_client, &run] {
     for (const CLI::Option* option : of_client) {
-      if (!options->listen.empty() && option->count() > 0) throw CLI::ExcludesError(option->get_name(), "--listen");
+      if (options->ends.listens() && option->count() > 0) throw CLI::ExcludesError(option->get_name(), "--listen");
     }
     run = [options] { return run_probe(*options); };
   });

@@ -21,15 +21,12 @@ constexpr double kColumn = 120;
 constexpr double kBox = 22;  // half a box's width
 constexpr double kTitleWidth = 620;
 
-constexpr std::string_view kInk = "stroke=\"#222\" stroke-width=\"1\"";
-constexpr std::string_view kGrid = "stroke=\"#ddd\" stroke-width=\"1\"";
 constexpr std::string_view kMinorGrid = "stroke=\"#f1f1f1\" stroke-width=\"1\"";
 constexpr std::string_view kWhisker = "stroke=\"#2a6496\" stroke-width=\"1.5\"";
 constexpr std::string_view kBody = "stroke=\"#c9def0\" stroke-linecap=\"butt\"";
 constexpr std::string_view kMedian = "stroke=\"#16385a\" stroke-width=\"3\"";
 constexpr std::string_view kAll = "stroke=\"#c0392b\" stroke-width=\"2\"";
 constexpr std::string_view kFloorLine = "stroke=\"#888\" stroke-width=\"1\" stroke-dasharray=\"4 3\"";
-constexpr std::string_view kQuiet = "fill=\"#555\"";
 
 // Decades from `low` to `high`, as powers of ten; what is zero is on the floor.
 struct Axis {

@@ -27,12 +27,9 @@ constexpr int kHeight = static_cast<int>(kHead + kHeights[0] + kHeights[1] + kHe
 constexpr double kHeadroom = 1.08;
 constexpr std::size_t kLegendLine = 5;
 
-constexpr std::string_view kInk = "stroke=\"#222\" stroke-width=\"1\"";
-constexpr std::string_view kGrid = "stroke=\"#e4e4e4\" stroke-width=\"1\"";
 constexpr std::string_view kCapacity = "stroke=\"#999\" stroke-width=\"1.5\" stroke-dasharray=\"5 3\"";
 constexpr std::string_view kQueue = "stroke=\"#333\" stroke-width=\"1.2\" stroke-linejoin=\"round\"";
 constexpr std::string_view kDark = "stroke=\"#f0e0e0\" stroke-linecap=\"butt\"";
-constexpr std::string_view kQuiet = "fill=\"#555\"";
 // Colours that are told apart with red-green blindness, too (Okabe and Ito, 2008).
 constexpr std::array kColours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"};
 

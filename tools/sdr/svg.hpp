@@ -39,6 +39,11 @@ class Strokes {
   std::unordered_set<std::uint64_t> drawn_;
 };
 
+// Styles of what all plots have: axes and frames, the grid behind them, words that step back.
+inline constexpr std::string_view kInk = "stroke=\"#222\" stroke-width=\"1\"";
+inline constexpr std::string_view kGrid = "stroke=\"#e4e4e4\" stroke-width=\"1\"";
+inline constexpr std::string_view kQuiet = "fill=\"#555\"";
+
 enum class Anchor { Start, Middle, End };
 
 class SvgPicture {
