@@ -184,6 +184,10 @@ class QueuePair {
   [[nodiscard]] TimePoint next_timeout() const;
   // One batch of one channel; returns how many packets it had. For worker threads, after own_channels(false).
   std::size_t poll_channel(std::uint8_t channel, TimePoint now);
+  // Whether progress() has to be called soon after a poll_channel() that brought packets: on a local path the sender
+  // waits for the report of them, and a device that takes them (QueuePairOptions::offload) is looked after there. Does
+  // not change once connected; any thread.
+  [[nodiscard]] bool wants_progress_after_poll() const;
   void own_channels(bool owned_by_progress);
   // Descriptors that become readable when there is something to do.
   [[nodiscard]] int control_fd() const;

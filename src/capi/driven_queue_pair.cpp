@@ -38,7 +38,7 @@ class DrivenQueuePair::ChannelAgent final : public runtime::Agent {
         queue_pair_(*owner.queue_pair_),
         channel_(channel),
         fd_(queue_pair_.channel_fd(channel)),
-        reports_landing_(queue_pair_.local_path()) {}
+        wakes_control_(queue_pair_.wants_progress_after_poll()) {}
 
   TimePoint do_work(TimePoint now) override {
     std::size_t total = 0;
@@ -46,8 +46,8 @@ class DrivenQueuePair::ChannelAgent final : public runtime::Agent {
     for (int i = 0; i < kBatchesPerTurn && batch != 0; ++i) {
       batch = queue_pair_.poll_channel(channel_, now);
       total += batch;
-      // The sender may be waiting to hear of this batch while the next ones are being read.
-      if (batch != 0 && reports_landing_) owner_.wake();
+      // Before the next ones are read: the sender may be waiting to hear of this batch.
+      if (batch != 0 && wakes_control_) owner_.wake();
     }
     return total != 0 ? now : kNever;
   }
@@ -59,7 +59,7 @@ class DrivenQueuePair::ChannelAgent final : public runtime::Agent {
   QueuePair& queue_pair_;
   std::uint8_t channel_;
   int fd_;
-  bool reports_landing_;
+  bool wakes_control_;
 };
 
 DrivenQueuePair::DrivenQueuePair(std::shared_ptr<runtime::WorkerPool> pool, std::unique_ptr<QueuePair> queue_pair)

@@ -131,7 +131,11 @@ std::vector<core::Completion> Device::not_taken(core::ChannelIndex channel) cons
   std::vector<core::Completion> left;
   const RingProducer<>& ring = rings_[channel.value];
   const std::span<const CompletionEntry> entries = windows_.ring(channel.value);
-  for (std::uint64_t at = ring.consumed(); at < ring.produced(); ++at) {
+  // What the device says that it has taken is right within what can be; if it is not, none of it is believed.
+  const std::uint64_t end = ring.produced();
+  const std::uint64_t earliest = end - std::min<std::uint64_t>(end, entries.size());
+  const std::uint64_t consumed = ring.consumed();
+  for (std::uint64_t at = consumed >= earliest && consumed <= end ? consumed : earliest; at < end; ++at) {
     const CompletionEntry& entry = entries[at % entries.size()];
     left.push_back({.immediate = swap_bytes(entry.immediate_be),
                     .length = static_cast<std::uint16_t>(swap_bytes(entry.byte_count_be)),

@@ -48,7 +48,11 @@ class DeviceOffload final : public sdk::Offload {
 }  // namespace
 
 Engine::Engine(std::unique_ptr<Device> device, DeviceKind kind, Halves halves)
-    : kind_(kind), halves_(halves), device_(std::move(device)), channels_(device_->shape().channels) {
+    : kind_(kind),
+      halves_(halves),
+      device_(std::move(device)),
+      channels_(device_->shape().channels),
+      uses_(device_->shape().geometry.slots) {
   for (std::size_t c = 0; c < channels_.size(); ++c) workers_.emplace_back(device_->table(), device_->shape().mtu);
 }
 
@@ -70,18 +74,27 @@ void Engine::take_over(const Error& why) {
   if (failure_) return;
   // A device that stands still may yet move: it is ended before anybody else writes what it writes.
   static_cast<void>(device_->stop());
-  const core::MessageTable& table = device_->table();
-  for (std::uint32_t s = 0; halves_.receive && s < table.geometry().slots; ++s) {
-    const core::SlotIndex slot(s);
-    if (table.slot(slot).state.load(std::memory_order_acquire) == 0) continue;
-    const std::uint32_t words = table.slot(slot).words_touched.load(std::memory_order_relaxed);
-    for (std::uint32_t w = 0; w < words; ++w)
-      core::publish(table, slot, w, 0, table.packet_bits(slot)[w].load(std::memory_order_acquire));
-  }
+  for (std::uint32_t slot = 0; halves_.receive && slot < uses_.size(); ++slot) take_up(core::SlotIndex(slot));
   for (std::size_t c = 0; halves_.receive && c < channels_.size(); ++c)
     workers_[c].process(device_->not_taken(index_of(c)));
+  for (std::uint32_t slot = 0; slot < uses_.size(); ++slot)
+    if (uses_[slot].end) core::apply_end(device_->table(), core::SlotIndex(slot), *uses_[slot].end);
   failure_ = why;
   failed_.store(true, std::memory_order_release);
+}
+
+void Engine::take_up(core::SlotIndex slot) {
+  const core::MessageTable& table = device_->table();
+  const Use& use = uses_[slot.value];
+  core::Slot& row = table.slot(slot);
+  const std::span<core::BitmapWord> bits = table.packet_bits(slot);
+  const auto words =
+      static_cast<std::uint32_t>(std::min<std::size_t>(row.words_touched.load(std::memory_order_relaxed), bits.size()));
+  row.words_touched.store(words, std::memory_order_relaxed);
+  row.packets = use.open ? use.packets : std::min(row.packets, table.geometry().packets_per_slot);
+  if (!use.open) return table.close(slot);
+  row.state.store(core::kSlotOpen | use.generation.value, std::memory_order_release);
+  for (std::uint32_t w = 0; w < words; ++w) core::publish(table, slot, w, 0, bits[w].load(std::memory_order_acquire));
 }
 
 template <typename Ring>
@@ -109,25 +122,45 @@ bool Engine::carried_out(const Ring& ring, bool wait) {
 }
 
 void Engine::post(core::SlotIndex slot, core::Generation generation, std::uint32_t packets) {
-  if (carried_out([&] { return device_->post(slot, generation, packets); }, true)) return;
+  const bool by_device = carried_out([&] { return device_->post(slot, generation, packets); }, true);
   const std::lock_guard guard(lock_);
+  uses_[slot.value] = {.open = true, .generation = generation, .packets = packets};
+  if (by_device && !failure_) return;
   // The device may have begun.
   table().close(slot);
   table().clean(slot);
   table().post(slot, generation, packets);
 }
 
+bool Engine::drained() {
+  for (std::size_t c = 0; c < channels_.size(); ++c) {
+    const std::uint64_t given = channels_[c].given.load(std::memory_order_acquire);
+    while (device_->ring(index_of(c)).consumed() < given) {
+      if (!works()) return false;
+      std::this_thread::yield();
+    }
+  }
+  return true;
+}
+
 void Engine::complete(core::SlotIndex slot) {
-  if (carried_out([&] { return device_->complete(slot); }, true)) return;
-  // No completion of this use can come up any more: the transport is done with it, and what lay in the rings has been
-  // processed by the take-over.
+  // The transport is done with the slot, so what of this use is on its way to the device is in the rings. Left there,
+  // it might come up in a later use that has the same generation.
+  const bool by_device = drained() && carried_out([&] { return device_->complete(slot); }, true);
   const std::lock_guard guard(lock_);
+  uses_[slot.value] = {};
+  if (by_device && !failure_) return;
+  // What lay in the rings has been processed by the take-over.
   table().close(slot);
   table().clean(slot);
 }
 
 void Engine::end(core::SlotIndex slot, std::uint32_t packets) {
-  if (carried_out([&] { return device_->end(slot, packets); }, false)) return;
+  const auto command = [&] {
+    uses_[slot.value].end = packets;
+    return device_->end(slot, packets);
+  };
+  if (carried_out(command, false)) return;
   core::apply_end(table(), slot, packets);
 }
 
@@ -156,13 +189,34 @@ bool Engine::pending() const {
 }
 
 bool Engine::submit(const sdk::SendExtent& extent) {
-  return device_->send({.address = reinterpret_cast<std::uintptr_t>(extent.data),
-                        .bytes = extent.bytes,
-                        .slot = extent.slot.value,
-                        .first = extent.first,
-                        .trailing = extent.trailing,
-                        .user_immediate = extent.user_immediate,
-                        .generation = extent.generation.value});
+  const bool taken = device_->send({.address = reinterpret_cast<std::uintptr_t>(extent.data),
+                                    .bytes = extent.bytes,
+                                    .slot = extent.slot.value,
+                                    .first = extent.first,
+                                    .trailing = extent.trailing,
+                                    .user_immediate = extent.user_immediate,
+                                    .generation = extent.generation.value});
+  if (taken) commanded_.push_back(extent);
+  return taken;
+}
+
+std::uint64_t Engine::packets_of(const sdk::SendExtent& extent, const Shape& shape) {
+  return (extent.bytes + shape.mtu - 1) / shape.mtu + extent.trailing;
+}
+
+std::optional<sdk::SendWork> Engine::Expected::next() {
+  if (extent_ == extents_.size()) return std::nullopt;
+  const sdk::SendExtent& extent = extents_[extent_];
+  const std::uint64_t from = std::min(packet_ * shape_.mtu, extent.bytes);
+  const core::PacketOffset offset(extent.first + static_cast<std::uint32_t>(packet_));
+  if (++packet_ == packets_of(extent, shape_)) {
+    ++extent_;
+    packet_ = 0;
+  }
+  return sdk::SendWork{.data = extent.data + from,
+                       .immediate = shape_.geometry.layout.encode(extent.slot, offset, extent.user_immediate),
+                       .length = static_cast<std::uint16_t>(std::min<std::uint64_t>(extent.bytes - from, shape_.mtu)),
+                       .generation = extent.generation};
 }
 
 core::ChannelIndex Engine::channel_of(std::uint64_t packet) const {
@@ -171,17 +225,27 @@ core::ChannelIndex Engine::channel_of(std::uint64_t packet) const {
 
 std::size_t Engine::made(std::span<sdk::SendWork> out) {
   std::array<std::uint64_t, kMaxChannels> ahead{};
+  Expected expected(commanded_, sent_of_first_, device_->shape());
   std::size_t n = 0;
   for (; n < out.size(); ++n) {
     const core::ChannelIndex channel = channel_of(packets_sent_ + n);
     const WorkEntry* entry = device_->work(channel).look(ahead[channel.value]++);
     if (entry == nullptr) break;
-    // The address is one of ours, which the device has reckoned on.
-    out[n] = {.data = reinterpret_cast<const std::byte*>(entry->address),  // NOLINT(performance-no-int-to-ptr)
-              .immediate = swap_bytes(entry->immediate_be),
-              .length = static_cast<std::uint16_t>(swap_bytes(entry->byte_count_be)),
-              .generation = core::Generation(entry->generation),
-              .channel = core::ChannelIndex(entry->channel)};
+    std::optional<sdk::SendWork> work = expected.next();
+    const bool asked_for = work && entry->address == reinterpret_cast<std::uintptr_t>(work->data) &&
+                           swap_bytes(entry->immediate_be) == work->immediate &&
+                           swap_bytes(entry->byte_count_be) == work->length &&
+                           entry->generation == work->generation.value && entry->channel == channel.value;
+    if (!asked_for) {
+      take_over(
+          {ErrorCode::Protocol, fmt::format("the {} device made a packet that it was not asked for: {} bytes from "
+                                            "address {:#x}, immediate {:#010x}",
+                                            offload::to_string(kind_), swap_bytes(entry->byte_count_be), entry->address,
+                                            swap_bytes(entry->immediate_be))});
+      break;
+    }
+    work->channel = channel;
+    out[n] = *work;
   }
   return n;
 }
@@ -190,6 +254,11 @@ void Engine::sent(std::size_t packets) {
   std::array<std::uint64_t, kMaxChannels> taken{};
   for (std::size_t n = 0; n < packets; ++n) ++taken[channel_of(packets_sent_ + n).value];
   packets_sent_ += packets;
+  sent_of_first_ += packets;
+  while (!commanded_.empty() && sent_of_first_ >= packets_of(commanded_.front(), device_->shape())) {
+    sent_of_first_ -= packets_of(commanded_.front(), device_->shape());
+    commanded_.pop_front();
+  }
   for (std::size_t c = 0; c < channels_.size(); ++c)
     if (taken[c] != 0) device_->work(index_of(c)).take(taken[c]);
 }

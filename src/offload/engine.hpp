@@ -6,6 +6,10 @@
 // host's own worker processes completions, on the same table. A completion that the device had processed without giving
 // it back counts as a duplicate.
 //
+// What lies in memory that the device writes is taken for true only within bounds that this host knows by itself: of
+// slots, what was posted (Use); of packets made for sending, exactly those that were commanded. A device that makes
+// others is taken over from. Bits that it sets wrongly are believed.
+//
 // Threads: as sdk/offload.hpp says. A channel's mutex is held while its ring is filled, and by take_over(), so nothing
 // gets into a ring that has been left; lock_ guards the device's state and the table after the take-over.
 #pragma once
@@ -54,8 +58,35 @@ class Engine final : public sdk::OffloadEngine {
     std::mutex filling;
     std::atomic<std::uint64_t> given{0};  // to the ring
   };
+  // A slot as this host has posted it.
+  struct Use {
+    bool open = false;
+    core::Generation generation;
+    std::uint32_t packets = 0;
+    std::optional<std::uint32_t> end;  // the length that was told later
+  };
+  // The next packet of what the device was commanded to make.
+  class Expected {
+   public:
+    Expected(const std::deque<sdk::SendExtent>& extents, std::uint64_t packet, const Shape& shape)
+        : extents_(extents), packet_(packet), shape_(shape) {}
+    // Nothing when no more were commanded.
+    std::optional<sdk::SendWork> next();
+
+   private:
+    const std::deque<sdk::SendExtent>& extents_;
+    std::size_t extent_ = 0;
+    std::uint64_t packet_;  // of that extent
+    const Shape& shape_;
+  };
   [[nodiscard]] bool failed() const { return failed_.load(std::memory_order_acquire); }
   [[nodiscard]] core::ChannelIndex channel_of(std::uint64_t packet) const;
+  // Of all of an extent.
+  static std::uint64_t packets_of(const sdk::SendExtent& extent, const Shape& shape);
+  // Waits until the device is done with what has been given to it so far. False: there is no device any more.
+  bool drained();
+  // With lock_ held and no device any more.
+  void take_up(core::SlotIndex slot);
   // Rings the doorbell with a command and waits until it is carried out. False: there is no device any more.
   template <typename Ring>
   bool carried_out(const Ring& ring, bool wait);
@@ -69,10 +100,13 @@ class Engine final : public sdk::OffloadEngine {
   std::vector<Channel> channels_;
   std::deque<core::ReceiveWorker> workers_;  // one a channel; never moved
   mutable std::mutex lock_;
+  std::vector<Use> uses_;  // by slot
   std::optional<Error> failure_;
   std::atomic<bool> failed_{false};
   TimePoint looked_at_{};
   std::uint64_t packets_sent_ = 0;
+  std::deque<sdk::SendExtent> commanded_;  // and not all sent yet
+  std::uint64_t sent_of_first_ = 0;        // packets of the first of them
 };
 
 }  // namespace sdr::offload

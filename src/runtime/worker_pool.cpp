@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -19,6 +20,7 @@ namespace {
 constexpr Duration kPollTime = std::chrono::microseconds(20);
 // A deadline this near is waited for awake: the kernel would not be back in time.
 constexpr Duration kTooShortToSleep = std::chrono::microseconds(3);
+constexpr Duration kPollUnwatched = std::chrono::milliseconds(1);
 
 bool contains(const std::vector<std::shared_ptr<Agent>>& agents, const Agent* agent) {
   return std::any_of(agents.begin(), agents.end(), [&](const auto& a) { return a.get() == agent; });
@@ -87,7 +89,8 @@ class WorkerPool::Worker {
     while (!stopping_.load(std::memory_order_acquire)) {
       adopt_changes();
       const TimePoint start = now();
-      const TimePoint next = round(start);
+      TimePoint next = round(start);
+      if (unwatched_) next = std::min(next, start + kPollUnwatched);
       if (next <= start) {
         poll_until = start + kPollTime;
         continue;
@@ -112,6 +115,15 @@ class WorkerPool::Worker {
     return next;
   }
 
+  // Where the kernel has no room for another descriptor (memory, max_user_watches), the agent is polled instead.
+  void watch(Agent& agent) {
+    try {
+      agent.watch(sleeper_);
+    } catch (const std::system_error&) {
+      unwatched_ = true;
+    }
+  }
+
   void adopt_changes() {
     if (version_.load(std::memory_order_acquire) == seen_version_) return;
     std::vector<std::shared_ptr<Agent>> wanted;
@@ -124,7 +136,7 @@ class WorkerPool::Worker {
       if (!contains(wanted, agent.get())) agent->unwatch(sleeper_);
     }
     for (const auto& agent : wanted) {
-      if (!contains(running_, agent.get())) agent->watch(sleeper_);
+      if (!contains(running_, agent.get())) watch(*agent);
     }
     running_.swap(wanted);
     wanted.clear();  // lets go of the removed ones before remove() returns
@@ -144,6 +156,7 @@ class WorkerPool::Worker {
   std::atomic<std::uint64_t> version_{0};        // written under mutex_, read by the thread without
   std::uint64_t seen_version_ = 0;               // the thread's own
   std::vector<std::shared_ptr<Agent>> running_;  // the thread's own
+  bool unwatched_ = false;                       // the thread's own: an agent's descriptors do not wake it
   std::thread thread_;                           // last: it starts when all of the above is there
 };
 

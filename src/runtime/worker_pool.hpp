@@ -32,7 +32,8 @@ class Agent {
   // Does what there is to do now, in bounded time. Returns when it next has something to do by itself (kNever: only
   // when woken); a time that is not after `now` means "call again at once". Must not throw and must not block.
   virtual TimePoint do_work(TimePoint now) = 0;
-  // Tells the sleeper which descriptors are its own, and takes them back: the same ones, once each.
+  // Tells the sleeper which descriptors are its own, and takes them back: the same ones, once each. watch() may throw
+  // the sleeper's std::system_error: the worker then calls its agents every millisecond.
   virtual void watch(Sleeper& sleeper) = 0;
   virtual void unwatch(Sleeper& sleeper) = 0;
 };

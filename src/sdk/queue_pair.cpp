@@ -58,6 +58,9 @@ Result<core::TableGeometry> table_geometry(const QueuePairOptions& options, std:
         fmt::format("{} generations cannot tell a late packet from a current one: at least 2", options.generations));
   if (options.channels == 0) return invalid("a QP needs at least 1 channel, not 0");
   const std::uint64_t chunk = std::uint64_t{mtu} * options.packets_per_chunk;
+  if (chunk > UINT32_MAX)
+    return invalid(fmt::format("a chunk of {} packets of {} bytes is {} bytes, more than {}", options.packets_per_chunk,
+                               mtu, chunk, UINT32_MAX));
   const std::uint64_t chunks = options.max_message.count / chunk;
   if (chunks == 0)
     return invalid(fmt::format("largest message of {} bytes is smaller than one chunk of {} bytes",
@@ -492,6 +495,10 @@ Result<SendHandle> QueuePair::post_send(std::span<const std::byte> data, std::op
     return Error{ErrorCode::InvalidArgument,
                  fmt::format("a send of {} bytes from chunk {} on reaches past the largest message, {} bytes",
                              data.size(), first_chunk, impl_->geometry_.max_message)};
+  if (data.empty() && impl_->sends_.is_past_the_slot(first_chunk * impl_->geometry_.packets_per_chunk))
+    return Error{ErrorCode::InvalidArgument,
+                 fmt::format("a send of no bytes from chunk {} on has no packet: the immediate's offsets end there",
+                             first_chunk)};
   const sdk::Announcement* grant = impl_->grants_.find(impl_->sends_.next_number());
   if (grant != nullptr && end > grant->max_length)
     return Error{ErrorCode::InvalidArgument,
@@ -562,6 +569,9 @@ TimePoint QueuePair::next_timeout() const {
 }
 std::size_t QueuePair::poll_channel(std::uint8_t channel, TimePoint now) {
   return impl_->poll_channel(channel, now);
+}
+bool QueuePair::wants_progress_after_poll() const {
+  return impl_->endpoint_->facts().local_path || impl_->receiver_ != nullptr;
 }
 void QueuePair::own_channels(bool owned_by_progress) {
   impl_->progress_owns_channels_ = owned_by_progress;

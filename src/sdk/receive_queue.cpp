@@ -109,7 +109,8 @@ Result<std::uint64_t> ReceiveQueue::chunk_packets(RecvHandle handle, std::uint32
   if (entry == nullptr) return closed(handle);
   const std::uint32_t log = geometry_.log_packets_per_chunk;
   const std::uint32_t per_chunk = 1U << log;
-  const std::uint64_t chunks = (table_.slot(slot_of(handle.number)).packets + std::uint64_t{per_chunk} - 1) >> log;
+  const std::uint64_t chunk_bytes = std::uint64_t{mtu_} << log;
+  const std::uint64_t chunks = (entry->length + chunk_bytes - 1) / chunk_bytes;
   if (chunk >= chunks || from >= per_chunk)
     return Error{ErrorCode::InvalidArgument,
                  fmt::format("chunk {} packet {} is outside a receive of {} chunks of {} packets", chunk, from, chunks,

@@ -71,7 +71,8 @@ Result<void> SendQueue::extend(SendHandle handle, std::uint32_t first, std::span
   const std::uint32_t end = first + packets;
   const bool short_packet_ends = data.size() % geometry_.mtu != 0;
   const bool chunk_is_full = end % geometry_.packets_per_chunk == 0 && !data.empty();
-  const std::uint32_t trailing = end_marker && !short_packet_ends && !chunk_is_full ? 1 : 0;
+  const bool marked = end_marker && !short_packet_ends && !chunk_is_full && !is_past_the_slot(end);
+  const std::uint32_t trailing = marked ? 1 : 0;
   if (packets + trailing == 0) return {};
   Result<void> pushed = push(*send, first, data, trailing);
   if (!pushed) return pushed;

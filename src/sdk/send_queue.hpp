@@ -49,9 +49,11 @@ class SendQueue {
   Result<SendHandle> start(std::optional<std::uint32_t> user_immediate, const Announcement& grant,
                            const transport::Endpoint& endpoint);
   // Queues bytes from packet `first` on; `end_marker` adds a zero-length packet behind them where the last chunk would
-  // otherwise not complete.
+  // otherwise not complete, and the slot has an offset left.
   Result<void> extend(SendHandle handle, std::uint32_t first, std::span<const std::byte> data, bool end_marker);
   Result<void> end(SendHandle handle);
+  // Whether no immediate can name this packet: its number belongs to the next slot.
+  [[nodiscard]] bool is_past_the_slot(std::uint32_t packet) const { return packet >= geometry_.layout.max_packets(); }
   [[nodiscard]] bool finished(SendHandle handle, const transport::Endpoint& endpoint) const;
   // Whether the slot of the next send has been ended and emptied, and its data released.
   [[nodiscard]] bool next_slot_free(const transport::Endpoint& endpoint) const;

@@ -1,11 +1,14 @@
 // What the C API refuses, and in which words.
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <cstring>
 #include <memory>
 #include <thread>
 
+#include "offload/process.hpp"
 #include "tests/capi/loopback.hpp"
+#include "tests/offload/emulators.hpp"
 
 namespace sdr::capi {
 namespace {
@@ -300,6 +303,27 @@ TEST(CEnvironment, Offload_MovesTheDataAndIsReported) {
   EXPECT_NE(text.find("sent: 196 packets, 200000 payload bytes"), std::string::npos) << text;
   EXPECT_NE(text.find("received: 196 packets, 0 duplicate"), std::string::npos) << text;
   EXPECT_NE(text.find("device: host, 2 threads, receives and sends; worked to the end"), std::string::npos) << text;
+}
+
+// On a path that leaves the machine nothing but the next CTS would wake who looks after the device.
+TEST(CEnvironment, OffloadDeviceThatStandsStill_IsLeftWithinItsSilence) {
+  if (!offload::riscv_available()) GTEST_SKIP() << offload::riscv_available().error().message;
+  const Variable device("SDR_OFFLOAD_DEVICE", "riscv");
+  const Variable link("SDR_LINK", "rtt=1ms,rate=1Gbit");
+  // One channel: its worker is not the one that does what is due.
+  Loopback pair(usual_attributes(), 1);
+  constexpr std::uint32_t kBytes = 200'000;
+  Memory out(pair.a.context, kBytes), in(pair.b.context, kBytes);
+  out.fill(6);
+  sdr_recv_handle* receive = post(pair.b.qp, in.receive(0, kBytes));
+  // The CTS has arrived, and that it has is known: nobody has anything to do.
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  for (const pid_t emulator : offload::emulators()) ::kill(emulator, SIGSTOP);
+  ASSERT_TRUE(wait_sent(send(pair.a.qp, out.send(0, kBytes))));
+  const Bitmap bitmap(receive);
+  EXPECT_TRUE(eventually([&] { return bitmap.has_first((kBytes + 4095) / 4096); }));
+  EXPECT_EQ(in.bytes(), out.bytes());
+  EXPECT_EQ(sdr_recv_complete(receive), SDR_SUCCESS);
 }
 
 TEST(CEnvironment, Generations_MustAgreeAndReachThePeer) {

@@ -3,14 +3,14 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <unistd.h>
 
-#include <fstream>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "sdr/offload.hpp"
+#include "tests/offload/emulators.hpp"
 #include "tests/sdk/pair.hpp"
 
 namespace sdr::offload {
@@ -120,18 +120,6 @@ TEST_P(OffloadedPair, HalvesBySelf_WorkAsWell) {
   }
 }
 
-// Emulators that this process has started.
-std::vector<pid_t> emulators() {
-  std::ifstream file("/proc/self/task/" + std::to_string(::getpid()) + "/children");
-  std::vector<pid_t> found;
-  for (pid_t child = 0; file >> child;) {
-    std::ifstream comm("/proc/" + std::to_string(child) + "/comm");
-    std::string name;
-    if (std::getline(comm, name) && name.starts_with("qemu-riscv64")) found.push_back(child);
-  }
-  return found;
-}
-
 class FailingDevice : public testing::Test {
  protected:
   void SetUp() override {
@@ -215,6 +203,49 @@ TEST_F(FailingDevice, CompletionsThatItHadNotTaken_AreTakenUp) {
   EXPECT_EQ(engine_->counts().late, 8U);
 }
 
+// Until the engine has seen that its device is gone.
+void look_until_failed(Engine& engine) {
+  for (TimePoint now{}; !engine.failure(); now += std::chrono::seconds(1)) engine.look(now);
+}
+
+TEST_F(FailingDevice, ThatHasWrittenNonsenseAboutASlot_IsBelievedWithinWhatWasPosted) {
+  const auto engine_ = engine();
+  engine_->post(SlotIndex(1), Generation(2), 256);
+  engine_->take(ChannelIndex(0), packets(1, 0, 8));
+  while (engine_->pending()) std::this_thread::yield();
+  ::kill(engine_->process_id(), SIGKILL);
+  for (std::uint32_t s = 0; s < 4; ++s) {
+    core::Slot& slot = engine_->table().slot(SlotIndex(s));
+    slot.words_touched.store(0x7FFF'FFFF);
+    slot.packets = 0x7FFF'FFFF;
+    slot.state.store(core::kSlotOpen | 0x55);
+  }
+  look_until_failed(*engine_);
+  EXPECT_EQ(engine_->table().chunk_bits(SlotIndex(1))[0].load(), 1U);
+  engine_->take(ChannelIndex(0), packets(1, 8, 8));
+  engine_->take(ChannelIndex(0), packets(1, 250, 6));
+  engine_->take(ChannelIndex(0), packets(1, 256, 4));
+  EXPECT_EQ(engine_->table().chunk_bits(SlotIndex(1))[0].load(), 3U);
+  EXPECT_EQ(engine_->counts().out_of_range, 4U);
+  for (std::uint32_t s = 0; s < 4; ++s) {
+    engine_->complete(SlotIndex(s));
+    engine_->post(SlotIndex(s), Generation(2), 256);
+    engine_->take(ChannelIndex(0), packets(s, 0, 256));
+    EXPECT_EQ(engine_->table().chunk_bits(SlotIndex(s))[0].load(), 0xFFFF'FFFFU) << s;
+  }
+}
+
+TEST_F(FailingDevice, ThatHasNotBeenToldOfAMessagesLength_LosesNoChunkToIt) {
+  const auto engine_ = engine();
+  engine_->post(SlotIndex(2), Generation(2), 256);
+  ::kill(engine_->process_id(), SIGSTOP);
+  engine_->take(ChannelIndex(0), packets(2, 0, 12));
+  engine_->end(SlotIndex(2), 12);
+  ::kill(engine_->process_id(), SIGKILL);
+  look_until_failed(*engine_);
+  EXPECT_EQ(engine_->table().chunk_bits(SlotIndex(2))[0].load(), 0b11U);
+}
+
 TEST_F(FailingDevice, ThatStandsStill_IsEndedAndLeftWithinItsSilence) {
   const auto engine_ = engine(std::chrono::milliseconds(300));
   engine_->post(SlotIndex(0), Generation(2), 256);
@@ -230,6 +261,90 @@ TEST_F(FailingDevice, ThatStandsStill_IsEndedAndLeftWithinItsSilence) {
   EXPECT_EQ(engine_->counts().packets, 256U);
   engine_->take(ChannelIndex(1), packets(1, 0, 16));
   EXPECT_EQ(engine_->table().chunk_bits(SlotIndex(1))[0].load(), 0b11U);
+}
+
+// Left in the ring, it would come up in a later use of the slot that has the same generation.
+TEST(Engine, ACompletedSlot_HasNothingInTheDevicesRingsAnyMore) {
+  DeviceOptions options{.kind = DeviceKind::Host};
+  options.shape.geometry = {.layout = {}, .slots = 4, .packets_per_slot = 256, .log_packets_per_chunk = 3};
+  options.shape.mtu = 1024;
+  options.shape.channels = 4;
+  options.shape.workers = 4;
+  Result<std::unique_ptr<Device>> device = Device::open(options);
+  ASSERT_TRUE(device) << device.error().message;
+  Engine engine(std::move(*device), DeviceKind::Host, Engine::Halves{.receive = true, .send = false});
+  for (int round = 0; round < 200; ++round) {
+    engine.post(SlotIndex(0), Generation(2), 256);
+    for (std::uint8_t channel = 0; channel < 4; ++channel)
+      engine.take(ChannelIndex(channel), packets(0, std::uint32_t{channel} * 64, 64));
+    engine.complete(SlotIndex(0));
+    ASSERT_FALSE(engine.pending()) << round;
+  }
+  EXPECT_EQ(engine.counts().packets, 200U * 256);
+}
+
+// An engine that sends, with a device whose memory the test may write.
+struct SendingEngine {
+  SendingEngine() {
+    DeviceOptions options{.kind = DeviceKind::Host};
+    options.shape.geometry = {.layout = {}, .slots = 1, .packets_per_slot = 8, .log_packets_per_chunk = 3};
+    options.shape.mtu = 1024;
+    options.shape.channels = 2;
+    options.shape.workers = 1;
+    options.shape.burst = 16;
+    Result<std::unique_ptr<Device>> opened = Device::open(options);
+    EXPECT_TRUE(opened) << opened.error().message;
+    device = opened->get();
+    engine =
+        std::make_unique<Engine>(std::move(*opened), DeviceKind::Host, Engine::Halves{.receive = false, .send = true});
+    EXPECT_TRUE(engine->submit({.data = data.data(), .bytes = data.size(), .slot = SlotIndex(0), .trailing = 1}));
+    while (device->work(ChannelIndex(0)).look(3) == nullptr) std::this_thread::yield();
+  }
+  WorkEntry& entry(std::uint64_t ahead) { return const_cast<WorkEntry*>(device->work(ChannelIndex(0)).look(0))[ahead]; }
+
+  std::vector<std::byte> data = pattern(2500, 1);
+  Device* device = nullptr;
+  std::unique_ptr<Engine> engine;
+};
+
+TEST(Engine, PacketsThatTheDeviceMade_AreThoseThatWereCommanded) {
+  SendingEngine sending;
+  std::vector<sdk::SendWork> made(8);
+  ASSERT_EQ(sending.engine->made(made), 4U);
+  for (std::uint32_t n = 0; n < 4; ++n) {
+    EXPECT_EQ(made[n].data, sending.data.data() + std::min<std::size_t>(n * 1024, 2500));
+    EXPECT_EQ(made[n].length, n < 2 ? 1024 : n == 2 ? 452 : 0);
+    EXPECT_EQ(core::ImmediateLayout{}.decode(made[n].immediate).offset.value, n);
+  }
+  sending.engine->sent(2);
+  ASSERT_EQ(sending.engine->made(made), 2U);
+  EXPECT_EQ(made[0].length, 452);
+  EXPECT_FALSE(sending.engine->failure());
+}
+
+TEST(Engine, APacketThatWasNotCommanded_IsNotSentAndEndsTheDevice) {
+  const std::pair<const char*, std::function<void(SendingEngine&)>> wrongs[] = {
+      {"address", [](SendingEngine& s) { s.entry(1).address = 8; }},
+      {"length", [](SendingEngine& s) { s.entry(1).byte_count_be = swap_bytes(60000); }},
+      {"immediate", [](SendingEngine& s) { s.entry(1).immediate_be ^= 0x80; }},
+      {"generation", [](SendingEngine& s) { s.entry(1).generation = 9; }},
+      {"channel", [](SendingEngine& s) { s.entry(1).channel = 250; }},
+  };
+  for (const auto& [what, spoil] : wrongs) {
+    SendingEngine sending;
+    spoil(sending);
+    std::vector<sdk::SendWork> made(8);
+    EXPECT_EQ(sending.engine->made(made), 1U) << what;
+    ASSERT_TRUE(sending.engine->failure()) << what;
+    EXPECT_EQ(sending.engine->failure()->code, ErrorCode::Protocol);
+    EXPECT_NE(sending.engine->failure()->message.find("not asked for"), std::string::npos);
+    EXPECT_FALSE(sending.engine->sends());
+  }
+  SendingEngine sending;
+  sending.entry(4).ownership.store(WorkEntry::kMade);
+  std::vector<sdk::SendWork> made(8);
+  EXPECT_EQ(sending.engine->made(made), 4U) << "one more than commanded";
+  EXPECT_TRUE(sending.engine->failure());
 }
 
 TEST(OpenOffload, WithWhatItCannotDo_NamesTheValueAndTheLimit) {

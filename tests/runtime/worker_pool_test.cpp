@@ -169,6 +169,16 @@ TEST(WorkerPool, ReadableDescriptor_CallsTheAgent) {
   ::close(event);
 }
 
+TEST(WorkerPool, ADescriptorThatCannotBeWatched_IsLookedAtAllTheSame) {
+  WorkerPool pool(1);
+  const auto agent = std::make_shared<TestAgent>();
+  agent->fd = 1 << 20;  // nobody's
+  pool.add(agent);
+  agent->wait_for_calls(5);
+  EXPECT_EQ(agent->watches, 0);
+  pool.remove(*agent);
+}
+
 TEST(WorkerPool, Agents_AreSpreadOverTheWorkers) {
   WorkerPool pool(0);
   std::vector<std::shared_ptr<TestAgent>> agents;

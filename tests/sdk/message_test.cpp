@@ -105,6 +105,29 @@ TEST(Message, OfTheLargestSize_ArrivesAndOneByteMoreIsRefused) {
   }
 }
 
+// What lies behind the last packet offset is the next slot.
+TEST(Message, OfNoBytesBehindTheLastPacketOffset_IsRefused_AndTouchesNoOtherMessage) {
+  QueuePairOptions options = small();
+  options.message_id_bits = 16;
+  options.packet_offset_bits = 8;
+  options.user_bits = 8;
+  options.max_message = 16_KiB;
+  Pair pair({.qp = options});
+  std::vector<std::byte> first(options.max_message.count);
+  std::vector<std::byte> second(options.max_message.count);
+  const RecvHandle receive = *pair.b().post_receive(first);
+  const RecvHandle next = *pair.b().post_receive(second);
+  ASSERT_TRUE(pair.run_until([&] { return pair.a().next_grant().has_value(); }));
+  expect_error(pair.a().post_send({}, 7, 64), ErrorCode::InvalidArgument, {"chunk 64"});
+  const SendHandle stream = *pair.a().start_stream(7);
+  ASSERT_TRUE(pair.a().continue_stream(stream, 64, {}).ok());
+  ASSERT_TRUE(pair.a().continue_stream(stream, 63, pattern(1, 1)).ok());
+  ASSERT_TRUE(pair.a().end_stream(stream).ok());
+  pair.run_for(std::chrono::milliseconds(100));
+  EXPECT_TRUE(pair.b().touched(receive));
+  EXPECT_FALSE(pair.b().touched(next));
+}
+
 TEST(Message, MaxMessage_IsRoundedDownToWholeChunks) {
   QueuePairOptions options = small();
   options.max_message = 1000_B;

@@ -139,6 +139,15 @@ TEST(Options, OutsideTheirLimits_AreRefusedWithTheValue) {
       {"0 packets per chunk", [](auto& o) { o.packets_per_chunk = 0; }},
       {"4000", [](auto& o) { o.max_message = 4000_B; }},
       {"2147483648", [](auto& o) { o.max_message = 2_GiB; }},
+      {"4294967296",
+       [](auto& o) {
+         o.mtu = 4096_B;
+         o.packets_per_chunk = 1U << 20;
+         o.packet_offset_bits = 24;
+         o.message_id_bits = 4;
+         o.slots = 8;
+         o.max_message = 4_GiB;
+       }},
       {"48 message slots", [](auto& o) { o.slots = 48; }},
       {"0 message slots", [](auto& o) { o.slots = 0; }},
       {"2048 message slots", [](auto& o) { o.slots = 2048; }},
