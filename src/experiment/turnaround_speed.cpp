@@ -41,13 +41,14 @@ class IdleEndpoint final : public transport::Endpoint {
   Result<void> connect(std::span<const std::byte> /*remote_info*/) override { return {}; }
   [[nodiscard]] std::string peer_name() const override { return "nobody"; }
 
-  transport::Aim expose(core::SlotIndex slot, core::Generation generation, std::span<std::byte> buffer) override {
+  Result<transport::Aim> expose(core::SlotIndex slot, core::Generation generation,
+                                std::span<std::byte> buffer) override {
     Exposure& exposure = exposures_[slot.value];
     exposure.base = buffer.data();
     exposure.length = buffer.size();
     exposure.generation = generation;
     exposure.active.store(true, std::memory_order_release);
-    return {};
+    return transport::Aim{};
   }
   void retract(core::SlotIndex slot) override { exposures_[slot.value].active.store(false, std::memory_order_seq_cst); }
   std::size_t poll(core::ChannelIndex channel, std::span<core::Completion> out, TimePoint /*now*/) override {

@@ -126,7 +126,10 @@ class Connection::Impl {
     if (failure_) return kNever;
     listen(now);
     queue_pair_->set_rtt(timing_.rtt.smoothed());
-    incoming_.drive(timing_, now);
+    if (Result<void> driven = incoming_.drive(timing_, now); !driven) {
+      fail(driven.error(), now);
+      return kNever;
+    }
     outgoing_.expire(now);
     const TimePoint injection = send(now);
     outgoing_.collect(timing_, now);

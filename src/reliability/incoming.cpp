@@ -43,19 +43,22 @@ Incoming::Receive* Incoming::find_receive(std::uint64_t number) {
 
 // --- announcing ---
 
-void Incoming::announce() {
-  for (;;) {
+Result<void> Incoming::announce() {
+  Result<void> announced;
+  while (announced) {
     if (parity_to_announce_) {
-      if (!announce_parity()) return;
+      announced = announce_parity();
       continue;
     }
     const auto next = std::find_if(receives_.begin(), receives_.end(),
                                    [](const Receive& receive) { return receive.announced < receive.transfers; });
-    if (next == receives_.end()) return;
-    if (first_transfer_ + transfers_.size() >= peer_position_ + transfers_ahead_most_) return;
-    if (announced_bytes_ >= posted_ahead_ && transfers_.size() >= kTransfersAheadAtLeast) return;
-    if (!announce_data(*next)) return;
+    if (next == receives_.end()) return {};
+    if (first_transfer_ + transfers_.size() >= peer_position_ + transfers_ahead_most_) return {};
+    if (announced_bytes_ >= posted_ahead_ && transfers_.size() >= kTransfersAheadAtLeast) return {};
+    announced = announce_data(*next);
   }
+  // No slot: one comes free with the next completion.
+  return announced.error().code == ErrorCode::Retry ? Result<void>() : announced;
 }
 
 std::span<std::byte> Incoming::part_of(const Receive& receive, std::uint64_t index) const {
@@ -63,11 +66,11 @@ std::span<std::byte> Incoming::part_of(const Receive& receive, std::uint64_t ind
   return receive.buffer.subspan(from, std::min(shape_.transfer_bytes, receive.buffer.size() - from));
 }
 
-bool Incoming::announce_data(Receive& receive) {
+Result<void> Incoming::announce_data(Receive& receive) {
   const std::span<std::byte> part = part_of(receive, receive.announced);
   const auto left = static_cast<std::uint64_t>(receive.buffer.data() + receive.buffer.size() - part.data());
   const Result<RecvHandle> posted = queue_pair_.post_receive(part, left);
-  if (!posted) return false;  // no slot: one comes free with the next completion
+  if (!posted) return posted.error();
   Transfer transfer;
   transfer.receive = receive.number;
   transfer.index = receive.announced++;
@@ -77,10 +80,10 @@ bool Incoming::announce_data(Receive& receive) {
   announced_bytes_ += part.size();
   parity_to_announce_ = shape_.rules.coded();
   if (!parity_to_announce_ && receive.length) pass_over(receive);
-  return true;
+  return {};
 }
 
-bool Incoming::announce_parity() {
+Result<void> Incoming::announce_parity() {
   Transfer& transfer = transfers_.back();
   Receive& receive = *find_receive(transfer.receive);
   const std::uint64_t bytes = shape_.parity_bytes(part_of(receive, transfer.index).size());
@@ -95,11 +98,11 @@ bool Incoming::announce_parity() {
     }
   }
   const Result<RecvHandle> posted = queue_pair_.post_receive({transfer.scratch.memory.get(), bytes});
-  if (!posted) return false;
+  if (!posted) return posted.error();
   transfer.parity = *posted;
   parity_to_announce_ = false;
   if (receive.length) pass_over(receive);
-  return true;
+  return {};
 }
 
 // The Write ends before these transfers: nothing will come into them.
@@ -309,14 +312,15 @@ void Incoming::confirm(const Timing& timing, TimePoint now) {
   confirm_at_ = --confirmations_left_ > 0 ? now + confirm_wait_ : kNever;
 }
 
-void Incoming::drive(const Timing& timing, TimePoint now) {
-  announce();
+Result<void> Incoming::drive(const Timing& timing, TimePoint now) {
+  if (Result<void> announced = announce(); !announced) return announced;
   const ReceiverTiming times = receiver_timing(timing);
   for (Transfer& transfer : transfers_)
     if (!transfer.done && transfer.receiver->is_offered()) look(transfer, times, now);
   retire(timing, now);
-  announce();
+  if (Result<void> announced = announce(); !announced) return announced;
   confirm(timing, now);
+  return {};
 }
 
 // --- reporting ---

@@ -55,8 +55,9 @@ class Incoming {
   bool date_offers(TimePoint now);
   // Protocol: groups that there cannot be.
   Result<void> handle(RepairGroupsReader groups);
-  // Announces what may be announced, looks at the bitmaps, completes, decodes.
-  void drive(const Timing& timing, TimePoint now);
+  // Announces what may be announced, looks at the bitmaps, completes, decodes. An error of the transport: a receive
+  // that it could not expose.
+  Result<void> drive(const Timing& timing, TimePoint now);
   // Writes the datagram of reports that is due, if one is.
   bool poll_reports(ByteWriter& writer, const Timing& timing, TimePoint now);
   [[nodiscard]] TimePoint next_timeout() const;
@@ -99,11 +100,11 @@ class Incoming {
     std::uint64_t marks = 0;   // that had come in marked by then
   };
 
-  void announce();
+  Result<void> announce();
   // The bytes of its buffer that the index-th transfer of a receive covers.
   [[nodiscard]] std::span<std::byte> part_of(const Receive& receive, std::uint64_t index) const;
-  bool announce_data(Receive& receive);
-  bool announce_parity();
+  Result<void> announce_data(Receive& receive);
+  Result<void> announce_parity();
   Result<void> take_offer(const Offer& offer, const ReceiverTiming& timing, TimePoint now);
   // The layout and code of what is offered. Protocol: a code that there is not, or one that needs more than there is.
   Result<void> begin_transfer(Transfer& transfer, const Offer& offer, std::uint64_t length,

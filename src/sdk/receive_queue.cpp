@@ -72,14 +72,28 @@ Result<ReceiveQueue::Posted> ReceiveQueue::post(std::span<std::byte> buffer, tra
   if (entry.open)
     return Error{ErrorCode::Retry,
                  fmt::format("receive {} still occupies the next of {} slots", entry.number, geometry_.slots)};
-  entry = {.number = posted_, .length = buffer.size(), .open = true};
+  const core::SlotIndex slot = slot_of(posted_);
   const auto packets = static_cast<std::uint32_t>((buffer.size() + mtu_ - 1) / mtu_);
   if (engine_ == nullptr)
-    table_.post(slot_of(posted_), generation_of(posted_), packets);
+    table_.post(slot, generation_of(posted_), packets);
   else
-    engine_->post(slot_of(posted_), generation_of(posted_), packets);
-  const transport::Aim aim = endpoint.expose(slot_of(posted_), generation_of(posted_), buffer);
-  return Posted{RecvHandle{posted_++}, aim};
+    engine_->post(slot, generation_of(posted_), packets);
+  const Result<transport::Aim> aim = endpoint.expose(slot, generation_of(posted_), buffer);
+  if (!aim) {
+    // Nothing was announced, so nothing of this use is under way.
+    if (engine_ == nullptr) table_.close(slot);
+    clear(slot);
+    return aim.error();
+  }
+  entry = {.number = posted_, .length = buffer.size(), .open = true};
+  return Posted{RecvHandle{posted_++}, *aim};
+}
+
+void ReceiveQueue::clear(core::SlotIndex slot) {
+  if (engine_ == nullptr)
+    table_.clean(slot);
+  else
+    engine_->complete(slot);
 }
 
 Result<void> ReceiveQueue::complete(RecvHandle handle, transport::Endpoint& endpoint, const Quiescence& quiescence) {
@@ -88,10 +102,7 @@ Result<void> ReceiveQueue::complete(RecvHandle handle, transport::Endpoint& endp
   if (engine_ == nullptr) table_.close(slot);
   endpoint.retract(slot);
   quiescence.wait();
-  if (engine_ == nullptr)
-    table_.clean(slot);
-  else
-    engine_->complete(slot);
+  clear(slot);
   entries_[slot.value].open = false;
   return {};
 }

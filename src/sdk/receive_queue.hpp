@@ -40,6 +40,7 @@ class ReceiveQueue {
     RecvHandle handle;
     transport::Aim aim;
   };
+  // Retry: the next slot is still occupied. An error of the transport leaves all as it was.
   Result<Posted> post(std::span<std::byte> buffer, transport::Endpoint& endpoint);
   Result<void> complete(RecvHandle handle, transport::Endpoint& endpoint, const Quiescence& quiescence);
 
@@ -59,6 +60,8 @@ class ReceiveQueue {
   [[nodiscard]] core::Generation generation_of(std::uint64_t number) const;
   [[nodiscard]] const Entry* find(RecvHandle handle) const;
   static Error closed(RecvHandle handle);
+  // Of a slot that no worker holds.
+  void clear(core::SlotIndex slot);
 
   core::TableGeometry geometry_;
   OffloadEngine* engine_;  // null: the table is our own

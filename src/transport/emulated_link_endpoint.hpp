@@ -40,7 +40,7 @@ class EmulatedLinkEndpoint final : public Endpoint {
   Result<void> connect(std::span<const std::byte> remote_info) override;
   [[nodiscard]] std::string peer_name() const override { return inner_->peer_name(); }
 
-  Aim expose(core::SlotIndex slot, core::Generation generation, std::span<std::byte> buffer) override {
+  Result<Aim> expose(core::SlotIndex slot, core::Generation generation, std::span<std::byte> buffer) override {
     return inner_->expose(slot, generation, buffer);
   }
   void retract(core::SlotIndex slot) override { inner_->retract(slot); }

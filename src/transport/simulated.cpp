@@ -97,9 +97,9 @@ std::string SimulatedEndpoint::peer_name() const {
   return peer_name_;
 }
 
-Aim SimulatedEndpoint::expose(core::SlotIndex slot, core::Generation generation, std::span<std::byte> buffer) {
+Result<Aim> SimulatedEndpoint::expose(core::SlotIndex slot, core::Generation generation, std::span<std::byte> buffer) {
   inbox_->expose(slot, generation, buffer);
-  return {};
+  return Aim{};
 }
 
 std::size_t SimulatedEndpoint::write(std::span<const Packet> packets, TimePoint now) {

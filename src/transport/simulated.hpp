@@ -65,7 +65,7 @@ class SimulatedEndpoint final : public Endpoint {
   Result<void> connect(std::span<const std::byte> remote_info) override;
   [[nodiscard]] std::string peer_name() const override;
 
-  Aim expose(core::SlotIndex slot, core::Generation generation, std::span<std::byte> buffer) override;
+  Result<Aim> expose(core::SlotIndex slot, core::Generation generation, std::span<std::byte> buffer) override;
   void retract(core::SlotIndex slot) override { inbox_->retract(slot); }
   std::size_t poll(core::ChannelIndex channel, std::span<core::Completion> out, TimePoint now) override {
     return inbox_->poll(channel, out, now);

@@ -119,8 +119,9 @@ class Endpoint {
   [[nodiscard]] virtual std::string peer_name() const = 0;
 
   // Receiver. expose() aims (slot, generation) at `buffer`; what was exposed there before must be retracted and quiet.
-  // The buffer may be empty: zero-length packets still complete.
-  virtual Aim expose(core::SlotIndex slot, core::Generation generation, std::span<std::byte> buffer) = 0;
+  // The buffer may be empty: zero-length packets still complete. An error (no memory can be registered) leaves the slot
+  // retracted.
+  virtual Result<Aim> expose(core::SlotIndex slot, core::Generation generation, std::span<std::byte> buffer) = 0;
   virtual void retract(core::SlotIndex slot) = 0;
   // Fills `out` with completions of packets whose payload is placed and visible to this thread; returns how many.
   // Needs room for at least kPollBatch; 0 means nothing is waiting. Bytes beyond a packet's length are untouched.

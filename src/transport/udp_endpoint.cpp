@@ -185,13 +185,13 @@ EndpointCounters UdpEndpoint::counters() const {
   return sum;
 }
 
-Aim UdpEndpoint::expose(core::SlotIndex slot, core::Generation generation, std::span<std::byte> buffer) {
+Result<Aim> UdpEndpoint::expose(core::SlotIndex slot, core::Generation generation, std::span<std::byte> buffer) {
   assert(slot.value < options_.slots && generation.value < options_.generations);
   Exposure& exposure = exposures_[slot.value];
   exposure.base = buffer.data();
   exposure.length = buffer.size();
   exposure.state.store(kActive | generation.value, std::memory_order_release);
-  return {};
+  return Aim{};
 }
 
 void UdpEndpoint::retract(core::SlotIndex slot) {

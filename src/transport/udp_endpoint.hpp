@@ -36,7 +36,7 @@ class UdpEndpoint final : public Endpoint {
   Result<void> connect(std::span<const std::byte> remote_info) override;
   [[nodiscard]] std::string peer_name() const override { return peer_name_; }
 
-  Aim expose(core::SlotIndex slot, core::Generation generation, std::span<std::byte> buffer) override;
+  Result<Aim> expose(core::SlotIndex slot, core::Generation generation, std::span<std::byte> buffer) override;
   void retract(core::SlotIndex slot) override;
   std::size_t poll(core::ChannelIndex channel, std::span<core::Completion> out, TimePoint now) override;
 

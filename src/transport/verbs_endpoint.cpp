@@ -153,9 +153,7 @@ Result<void> VerbsEndpoint::connect_control() {
 std::string VerbsEndpoint::peer_name() const {
   if (!connected_) return "nobody yet";
   std::string name = fmt::format("{} over RDMA device {}", path_.peer.to_string(), port_->name());
-  for (const std::string* fault : {&fault_, &memory_fault_}) {
-    if (!fault->empty()) name += fmt::format(" ({})", *fault);
-  }
+  if (!fault_.empty()) name += fmt::format(" ({})", fault_);
   return name;
 }
 
@@ -167,17 +165,13 @@ EndpointCounters VerbsEndpoint::counters() const {
   return sum;
 }
 
-Aim VerbsEndpoint::expose(core::SlotIndex slot, core::Generation generation, std::span<std::byte> buffer) {
+Result<Aim> VerbsEndpoint::expose(core::SlotIndex slot, core::Generation generation, std::span<std::byte> buffer) {
   assert(slot.value < options_.slots && generation.value < options_.generations);
-  verbs_wire::Target target;  // without memory, unless there is some: nothing but empty packets fits in it
-  if (auto made = keys_->take(slot, buffer)) {
-    target = *made;
-  } else {
-    memory_fault_ = made.error().message;
-  }
-  exposures_.expose(slot, generation, target.length);
-  target.tag = verbs_wire::tag_of(slot, generation);
-  return verbs_wire::encode_aim(target);
+  Result<verbs_wire::Target> target = keys_->take(slot, buffer);
+  if (!target) return target.error();
+  exposures_.expose(slot, generation, target->length);
+  target->tag = verbs_wire::tag_of(slot, generation);
+  return verbs_wire::encode_aim(*target);
 }
 
 void VerbsEndpoint::retract(core::SlotIndex slot) {
@@ -187,19 +181,18 @@ void VerbsEndpoint::retract(core::SlotIndex slot) {
 }
 
 std::size_t VerbsEndpoint::write(std::span<const Packet> packets, TimePoint /*now*/) {
-  return connected_ && memory_fault_.empty() ? sender_->write(packets) : 0;
+  return connected_ ? sender_->write(packets) : 0;
 }
 
 bool VerbsEndpoint::send_control(std::span<const std::byte> datagram, TimePoint /*now*/) {
-  return connected_ && memory_fault_.empty() && control_->send(datagram);
+  return connected_ && control_->send(datagram);
 }
 
 std::optional<std::size_t> VerbsEndpoint::receive_control(std::span<std::byte> into, TimePoint /*now*/) {
   for (;;) {
     const auto size = control_->receive(into.first(std::min<std::size_t>(into.size(), facts_.max_control)));
     control_empty_ = !size;
-    if (size && memory_fault_.empty()) return size;
-    if (size) continue;
+    if (size) return size;
     // Before a sleep on control_fd(): see that it wakes, for finished sends too.
     events_.take();
     watch_sends();

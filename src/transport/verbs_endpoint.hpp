@@ -37,7 +37,7 @@ class VerbsEndpoint final : public Endpoint {
   Result<void> connect(std::span<const std::byte> remote_info) override;
   [[nodiscard]] std::string peer_name() const override;
 
-  Aim expose(core::SlotIndex slot, core::Generation generation, std::span<std::byte> buffer) override;
+  Result<Aim> expose(core::SlotIndex slot, core::Generation generation, std::span<std::byte> buffer) override;
   void retract(core::SlotIndex slot) override;
   std::size_t poll(core::ChannelIndex channel, std::span<core::Completion> out, TimePoint /*now*/) override {
     return channels_[channel.value]->poll(out);
@@ -78,7 +78,6 @@ class VerbsEndpoint final : public Endpoint {
   std::atomic<bool> alarm_{false};  // a queue pair has failed
   TimePoint mend_at_{};
   std::string fault_;           // why nothing gets through at present
-  std::string memory_fault_;    // why a receive has no memory that packets could reach
   bool control_empty_ = false;  // the last look at the control path found nothing, and armed it
 
   // Queue pairs go first, then what they use.

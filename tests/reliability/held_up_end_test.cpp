@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/reliability/pair.hpp"
+#include "tests/transport/wrapped_device.hpp"
 
 namespace sdr {
 namespace {
@@ -17,60 +18,35 @@ struct HoldUp {
   Duration lag{0};
 };
 
-class HeldUpEndpoint final : public transport::Endpoint {
+class HeldUpEndpoint final : public testing_support::ForwardingEndpoint {
  public:
   HeldUpEndpoint(std::unique_ptr<transport::Endpoint> inner, const HoldUp& hold)
-      : inner_(std::move(inner)), hold_(hold) {}
+      : ForwardingEndpoint(std::move(inner)), hold_(hold) {}
 
-  [[nodiscard]] const transport::EndpointFacts& facts() const override { return inner_->facts(); }
-  [[nodiscard]] transport::EndpointCounters counters() const override { return inner_->counters(); }
-  [[nodiscard]] std::vector<std::byte> info() const override { return inner_->info(); }
-  Result<void> connect(std::span<const std::byte> remote_info) override { return inner_->connect(remote_info); }
-  [[nodiscard]] std::string peer_name() const override { return inner_->peer_name(); }
-  transport::Aim expose(core::SlotIndex slot, core::Generation generation, std::span<std::byte> buffer) override {
-    return inner_->expose(slot, generation, buffer);
-  }
-  void retract(core::SlotIndex slot) override { inner_->retract(slot); }
   std::size_t poll(core::ChannelIndex channel, std::span<core::Completion> out, TimePoint now) override {
-    return inner_->poll(channel, out, now + hold_.lag);
+    return ForwardingEndpoint::poll(channel, out, now + hold_.lag);
   }
   std::size_t write(std::span<const transport::Packet> packets, TimePoint now) override {
-    return inner_->write(packets, now + hold_.lag);
+    return ForwardingEndpoint::write(packets, now + hold_.lag);
   }
-  [[nodiscard]] std::uint64_t writes_finished() const override { return inner_->writes_finished(); }
   bool send_control(std::span<const std::byte> datagram, TimePoint now) override {
-    return inner_->send_control(datagram, now + hold_.lag);
+    return ForwardingEndpoint::send_control(datagram, now + hold_.lag);
   }
   std::optional<std::size_t> receive_control(std::span<std::byte> into, TimePoint now) override {
-    return inner_->receive_control(into, now + hold_.lag);
+    return ForwardingEndpoint::receive_control(into, now + hold_.lag);
   }
-  void advance(TimePoint now) override { inner_->advance(now + hold_.lag); }
-  [[nodiscard]] int channel_fd(core::ChannelIndex channel) const override { return inner_->channel_fd(channel); }
-  [[nodiscard]] int control_fd() const override { return inner_->control_fd(); }
-  [[nodiscard]] TimePoint next_event() const override { return inner_->next_event(); }
+  void advance(TimePoint now) override { ForwardingEndpoint::advance(now + hold_.lag); }
 
  private:
-  std::unique_ptr<transport::Endpoint> inner_;
   const HoldUp& hold_;
 };
 
-class HeldUpDevice final : public transport::Device {
- public:
-  HeldUpDevice(transport::Device& inner, const HoldUp& hold) : inner_(inner), hold_(hold) {}
-  [[nodiscard]] std::string name() const override { return inner_.name(); }
-  [[nodiscard]] Result<std::uint16_t> max_payload(const std::string& remote) const override {
-    return inner_.max_payload(remote);
-  }
-  Result<std::unique_ptr<transport::Endpoint>> create_endpoint(const transport::EndpointOptions& options) override {
-    auto made = inner_.create_endpoint(options);
-    if (!made) return made.error();
-    return std::unique_ptr<transport::Endpoint>(std::make_unique<HeldUpEndpoint>(std::move(made).value(), hold_));
-  }
-
- private:
-  transport::Device& inner_;
-  const HoldUp& hold_;
-};
+DevicePtr held_up(transport::Device& inner, const HoldUp& hold) {
+  return std::make_shared<testing_support::WrappedDevice>(
+      inner, [&hold](std::unique_ptr<transport::Endpoint> endpoint) {
+        return std::make_unique<HeldUpEndpoint>(std::move(endpoint), hold);
+      });
+}
 
 TEST(HeldUpEnd, ThatReadsItsClockTooEarly_DoesNotBelieveInAShorterPath) {
   constexpr Duration kRtt = milliseconds(2);
@@ -82,7 +58,7 @@ TEST(HeldUpEnd, ThatReadsItsClockTooEarly_DoesNotBelieveInAShorterPath) {
   options.queue_pair.mtu = Bytes{1456};
   options.queue_pair.max_message = 16_MiB;
   options.queue_pair.token = 1;
-  const DevicePtr held(std::make_shared<HeldUpDevice>(network.device(Site::A), hold));
+  const DevicePtr held = held_up(network.device(Site::A), hold);
   const DevicePtr other(&network.device(Site::B), [](transport::Device*) {});
   auto a = Connection::create(held, options).value();
   options.queue_pair.token = 2;

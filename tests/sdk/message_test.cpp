@@ -105,6 +105,41 @@ TEST(Message, OfTheLargestSize_ArrivesAndOneByteMoreIsRefused) {
   }
 }
 
+// As an RDMA device does that can register no more memory.
+class ExposesAtFirst final : public ForwardingEndpoint {
+ public:
+  ExposesAtFirst(std::unique_ptr<transport::Endpoint> inner, int& left)
+      : ForwardingEndpoint(std::move(inner)), left_(left) {}
+  Result<transport::Aim> expose(core::SlotIndex slot, core::Generation generation,
+                                std::span<std::byte> buffer) override {
+    if (left_-- <= 0) return Error{ErrorCode::System, "no memory can be registered"};
+    return ForwardingEndpoint::expose(slot, generation, buffer);
+  }
+
+ private:
+  int& left_;
+};
+
+TEST(Message, WhoseReceiveCannotBeExposed_IsRefusedAndAllElseGoesOn) {
+  int left = 1;
+  Pair pair({.qp = small(), .wrap_b = [&left](std::unique_ptr<transport::Endpoint> inner) {
+               return std::make_unique<ExposesAtFirst>(std::move(inner), left);
+             }});
+  std::vector<std::byte> first(1024), second(1024);
+  const std::vector<std::byte> source = pattern(1024, 5);
+  const RecvHandle receive = *pair.b().post_receive(first);
+  expect_error(pair.b().post_receive(second), ErrorCode::System, {"registered"});
+  pair.send(source);
+  ASSERT_TRUE(pair.run_until([&] { return pair.chunks(receive) == 4; }));
+  EXPECT_EQ(first, source);
+  left = 10;
+  const auto again = pair.b().post_receive(second);
+  ASSERT_TRUE(again.ok());
+  pair.send(source);
+  ASSERT_TRUE(pair.run_until([&] { return pair.chunks(*again) == 4; }));
+  EXPECT_EQ(second, source);
+}
+
 // What lies behind the last packet offset is the next slot.
 TEST(Message, OfNoBytesBehindTheLastPacketOffset_IsRefused_AndTouchesNoOtherMessage) {
   QueuePairOptions options = small();

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "sdr/queue_pair.hpp"
+#include "tests/transport/wrapped_device.hpp"
 #include "transport/simulated.hpp"
 
 namespace sdr::testing_support {
@@ -53,6 +54,7 @@ struct PairOptions {
   simulation::LinkSpec link = testing_support::link("rtt=10ms");
   QueuePairOptions qp;  // of both; tokens are given where they are 0
   bool connected = true;
+  WrappedDevice::Wrap wrap_b{};  // stands between b() and the network
 };
 
 class Pair {
@@ -63,9 +65,11 @@ class Pair {
       : network_(std::make_shared<transport::SimulatedNetwork>(transport::SimulatedOptions{.link = options.link})) {
     QueuePairOptions qp = options.qp;
     if (qp.token == 0) qp.token = 0xA11CE;
-    a_ = make(transport::Site::A, qp);
+    a_ = make(device(transport::Site::A), qp);
     qp.token = ~qp.token;
-    b_ = make(transport::Site::B, qp);
+    b_ = make(options.wrap_b ? std::make_shared<WrappedDevice>(network_->device(transport::Site::B), options.wrap_b)
+                             : device(transport::Site::B),
+              qp);
     if (!options.connected) return;
     EXPECT_TRUE(a_->connect(b_->info()).ok());
     EXPECT_TRUE(b_->connect(a_->info()).ok());
@@ -130,8 +134,8 @@ class Pair {
   [[nodiscard]] std::uint32_t chunks(RecvHandle receive) const { return bits_set(b_->chunk_bitmap(receive).value()); }
 
  private:
-  std::unique_ptr<QueuePair> make(transport::Site site, const QueuePairOptions& options) {
-    auto made = QueuePair::create(device(site), options);
+  static std::unique_ptr<QueuePair> make(const DevicePtr& device, const QueuePairOptions& options) {
+    auto made = QueuePair::create(device, options);
     if (!made.ok()) ADD_FAILURE() << made.error().message;
     return std::move(made).value();
   }

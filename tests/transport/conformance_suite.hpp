@@ -70,7 +70,7 @@ class TransportConformance : public testing::TestWithParam<NetworkFactory> {
 
   Target expose(std::uint32_t slot, std::uint8_t generation, std::span<std::byte> buffer) {
     network_->exposing(buffer);
-    const Aim aim = b().expose(SlotIndex(slot), Generation(generation), buffer);
+    const Aim aim = b().expose(SlotIndex(slot), Generation(generation), buffer).value();
     EXPECT_EQ(aim.size, b().facts().aim_size);
     return {SlotIndex(slot), Generation(generation), aim};
   }

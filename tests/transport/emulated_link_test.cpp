@@ -58,7 +58,7 @@ class Recorder final : public Endpoint {
   [[nodiscard]] std::vector<std::byte> info() const override { return {}; }
   Result<void> connect(std::span<const std::byte>) override { return {}; }
   [[nodiscard]] std::string peer_name() const override { return "recorder"; }
-  Aim expose(SlotIndex, Generation, std::span<std::byte>) override { return {}; }
+  Result<Aim> expose(SlotIndex, Generation, std::span<std::byte>) override { return Aim{}; }
   void retract(SlotIndex) override {}
   std::size_t poll(ChannelIndex, std::span<Completion>, TimePoint) override { return 0; }
   std::size_t write(std::span<const Packet> packets, TimePoint now) override {

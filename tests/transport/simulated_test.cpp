@@ -40,7 +40,7 @@ class Simulated : public testing::Test {
     b_ = std::move(network_->device(Site::B).create_endpoint(kOptions)).value();
     ASSERT_TRUE(a_->connect(b_->info()).ok());
     ASSERT_TRUE(b_->connect(a_->info()).ok());
-    b_->expose(SlotIndex(3), Generation(1), memory_);
+    EXPECT_TRUE(b_->expose(SlotIndex(3), Generation(1), memory_).ok());
   }
 
   Packet packet(std::uint32_t offset, std::uint8_t generation = 1, std::uint32_t slot = 3) {
@@ -126,7 +126,9 @@ TEST_F(Simulated, WithoutPayload_PacketsCompleteAndNoByteIsTouched) {
   p.local = nullptr;
   write(p);
   write(packet(8));  // beyond the buffer: the bounds hold all the same
-  b_->expose(SlotIndex(4), Generation(0), std::span<std::byte>(static_cast<std::byte*>(nullptr), std::size_t{0}));
+  EXPECT_TRUE(
+      b_->expose(SlotIndex(4), Generation(0), std::span<std::byte>(static_cast<std::byte*>(nullptr), std::size_t{0}))
+          .ok());
   now_ += 1ms;
   EXPECT_THAT(polled(), testing::ElementsAre(7));
   EXPECT_EQ(b_->counters().dropped_out_of_range, 1U);
@@ -139,7 +141,7 @@ TEST_F(Simulated, Packet_IsJudgedByWhatIsExposedWhenItArrives) {
   write(packet(0));
   b_->retract(SlotIndex(3));
   write(packet(1, 2));  // sent before its generation is exposed
-  b_->expose(SlotIndex(3), Generation(2), memory_);
+  EXPECT_TRUE(b_->expose(SlotIndex(3), Generation(2), memory_).ok());
   now_ += 1ms;
   EXPECT_THAT(polled(), testing::ElementsAre(1));
   EXPECT_EQ(b_->counters().dropped_not_exposed, 1U);
@@ -175,7 +177,7 @@ TEST_F(Simulated, HeldPacketOfAnOldGeneration_TouchesNothing) {
   network_->set_filter(Site::A, [](const PacketView&) { return Verdict::Hold; });
   write(packet(0, 1));
   b_->retract(SlotIndex(3));
-  b_->expose(SlotIndex(3), Generation(2), memory_);
+  EXPECT_TRUE(b_->expose(SlotIndex(3), Generation(2), memory_).ok());
   network_->release(Site::A, 0, now_);
   EXPECT_THAT(polled(), testing::IsEmpty());
   EXPECT_EQ(b_->counters().dropped_not_exposed, 1U);

@@ -67,7 +67,7 @@ class UdpFromABarePeer : public testing::TestWithParam<bool> {
     control_to_ = data_.local().with_port(own.control_port);
     EXPECT_TRUE(data_.connect(data_to_).ok());
     EXPECT_TRUE(control_.connect(control_to_).ok());
-    endpoint_->expose(SlotIndex(1), Generation(2), memory_);
+    EXPECT_TRUE(endpoint_->expose(SlotIndex(1), Generation(2), memory_).ok());
   }
 
   static std::vector<std::byte> good_packet(std::uint16_t length = 40) {
@@ -221,7 +221,7 @@ TEST(Udp, Packets_BeforeConnect_AreTakenByTokenAlone) {
   auto a = device.create_endpoint(options_with(256)).value();
   auto b = device.create_endpoint(options_with(256)).value();
   std::vector<std::byte> memory(256, kCanary);
-  b->expose(SlotIndex(0), Generation(0), memory);
+  EXPECT_TRUE(b->expose(SlotIndex(0), Generation(0), memory).ok());
   ASSERT_TRUE(a->connect(b->info()).ok());
   const std::array<std::byte, 8> bytes{};
   const Packet packet{.local = bytes.data(), .length = 8};
@@ -248,7 +248,7 @@ TEST(Udp, RunsOfAnyLength_AreTakenSeveralBatchesACall) {
   ASSERT_TRUE(b->connect(a->info()).ok());
   std::vector<std::byte> memory(std::size_t{kMost} * kPayload);
   std::vector<std::byte> data(memory.size());
-  b->expose(SlotIndex(0), Generation(0), memory);
+  EXPECT_TRUE(b->expose(SlotIndex(0), Generation(0), memory).ok());
   for (int round = 0; round < 20; ++round) {
     for (std::byte& byte : data) byte = static_cast<std::byte>(random());
     std::fill(memory.begin(), memory.end(), kCanary);
@@ -367,7 +367,7 @@ TEST(Udp, LargestPayload_GoesThroughInOnePacket) {
     auto network = conformance::UdpNetwork::make(udp, udp, options_with(kLargest), options_with(kLargest));
     ASSERT_NE(network, nullptr);
     std::vector<std::byte> memory(kLargest), bytes(kLargest, std::byte{3});
-    network->b().expose(SlotIndex(0), Generation(0), memory);
+    EXPECT_TRUE(network->b().expose(SlotIndex(0), Generation(0), memory).ok());
     const Packet packet{.local = bytes.data(), .length = kLargest};
     ASSERT_EQ(network->a().write({&packet, 1}, {}), 1U);
     wait_readable(network->b().channel_fd(ChannelIndex(0)));
@@ -441,7 +441,7 @@ TEST(Udp, ReceiveBuffer_HoldsAsMuchUnreadAsFactsSay) {
     auto network = conformance::UdpNetwork::make(plain, plain, options_with(payload), options_with(payload));
     ASSERT_NE(network, nullptr);
     std::vector<std::byte> memory(payload);
-    network->b().expose(SlotIndex(0), Generation(0), memory);
+    EXPECT_TRUE(network->b().expose(SlotIndex(0), Generation(0), memory).ok());
     const std::size_t packets = network->b().facts().receive_buffer / payload;
     const std::vector<Packet> batch(packets, Packet{.local = memory.data(), .length = payload});
     std::array<Completion, Endpoint::kPollBatch> out;
@@ -467,7 +467,7 @@ TEST(Udp, Overflow_OfTheReceiveBuffer_IsCountedToThePacket) {
                                                  options_with(kPayload));
     ASSERT_NE(network, nullptr);
     std::vector<std::byte> memory(kPayload);
-    network->b().expose(SlotIndex(0), Generation(0), memory);
+    EXPECT_TRUE(network->b().expose(SlotIndex(0), Generation(0), memory).ok());
     // The endpoint asks for 64 MiB, of which the kernel makes 128, and a packet takes two of its pages.
     constexpr std::size_t packets = 2 * (std::size_t{128} << 20) / (2 * kPayload);
     const std::vector<Packet> batch(packets, Packet{.local = memory.data(), .length = kPayload});
@@ -516,7 +516,7 @@ TEST(Udp, ChannelsPolledByThreadsOfTheirOwn_WhileTheDriverSends_LoseNothing) {
   std::vector<std::vector<std::byte>> memory(options.slots, std::vector<std::byte>(bytes.size()));
   std::uint64_t sent = 0;
   for (std::uint32_t slot = 0; slot < options.slots; ++slot) {
-    network->b().expose(SlotIndex(slot), Generation(1), memory[slot]);
+    EXPECT_TRUE(network->b().expose(SlotIndex(slot), Generation(1), memory[slot]).ok());
     std::vector<Packet> packets;
     for (std::uint32_t i = 0; i < kPerSlot; ++i) {
       packets.push_back({.local = bytes.data() + i * std::size_t{kPayload},
@@ -546,7 +546,7 @@ TEST(Udp, Batching_SavesSystemCalls) {
   ASSERT_TRUE(probe.ok());
   if (!probe->offload().segmentation || !probe->offload().coalescing) GTEST_SKIP() << "this kernel does not batch";
   std::vector<std::byte> memory(1024);
-  network->b().expose(SlotIndex(0), Generation(0), memory);
+  EXPECT_TRUE(network->b().expose(SlotIndex(0), Generation(0), memory).ok());
   const std::vector<Packet> packets(256, Packet{.local = memory.data(), .length = 1024});
   ASSERT_EQ(network->a().write(packets, {}), packets.size());
   EXPECT_LE(network->a().counters().send_calls, 5U);

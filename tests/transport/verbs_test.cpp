@@ -43,7 +43,8 @@ class VerbsPair : public testing::Test {
             .aim = &to.aim};
   }
   Target expose(std::uint32_t slot, std::uint8_t generation, std::span<std::byte> buffer) {
-    return {SlotIndex(slot), Generation(generation), b().expose(SlotIndex(slot), Generation(generation), buffer)};
+    return {SlotIndex(slot), Generation(generation),
+            b().expose(SlotIndex(slot), Generation(generation), buffer).value()};
   }
   // Drives both ends until `done`, or for as long as that; the completions at b are added to completions_.
   template <typename Condition>

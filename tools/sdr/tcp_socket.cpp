@@ -157,8 +157,12 @@ Result<TcpSocket> TcpListener::accept() {
       set_up(accepted);
       return TcpSocket(accepted);
     }
-    // Who gave up while waiting is no concern; without descriptors nothing goes on.
-    if (errno == EMFILE || errno == ENFILE || errno == EBADF) return system_error("cannot accept a connection", errno);
+    // Who gave up while waiting is no concern, nor is what the network had to say of them (accept(2)); anything else is
+    // this host's, and would come again at once.
+    constexpr std::array kOfThePeer = {EINTR,     EAGAIN,      ECONNABORTED, EPROTO,       EPERM,      ENETDOWN,
+                                       EHOSTDOWN, ENOPROTOOPT, ENONET,       EHOSTUNREACH, EOPNOTSUPP, ENETUNREACH};
+    if (std::find(kOfThePeer.begin(), kOfThePeer.end(), errno) == kOfThePeer.end())
+      return system_error("cannot accept a connection", errno);
   }
 }
 
