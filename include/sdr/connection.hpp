@@ -130,7 +130,7 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // The application carries info() to the peer's connect(). Mismatch names the field and both values.
+  // The application carries info() to the peer's connect(), once. Mismatch names the field and both values.
   [[nodiscard]] std::vector<std::byte> info() const;
   Result<void> connect(std::span<const std::byte> remote_info);
 

@@ -10,6 +10,10 @@ Result<std::uint32_t> MemoryRegions::add(std::span<std::byte> region) {
   if (region.data() == nullptr || region.empty())
     return Error{ErrorCode::InvalidArgument, fmt::format("a memory region of {} bytes at {} holds nothing",
                                                          region.size(), static_cast<const void*>(region.data()))};
+  if (const auto begin = reinterpret_cast<std::uintptr_t>(region.data()); region.size() > UINTPTR_MAX - begin)
+    return Error{ErrorCode::InvalidArgument, fmt::format("a memory region of {} bytes at {:#x} reaches past the last "
+                                                         "address",
+                                                         region.size(), begin)};
   const std::unique_lock lock(mutex_);
   if (last_lkey_ == UINT32_MAX)
     return Error{ErrorCode::InvalidArgument, "all 2^32 - 1 lkeys of this context are used up"};

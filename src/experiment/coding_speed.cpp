@@ -11,6 +11,7 @@
 #include "coding/parity_plan.hpp"
 #include "coding/rival.hpp"
 #include "experiment/race.hpp"
+#include "experiment/touched_memory.hpp"
 #include "runtime/thread.hpp"
 
 namespace sdr::experiment {
@@ -123,6 +124,7 @@ Result<void> check(const CodingSpeedOptions& options) {
   if (options.chunk.count < 64 || options.chunk.count > (1U << 24) || options.chunk.count % 64 != 0)
     return refused("chunk " + std::to_string(options.chunk.count) + " bytes is not a multiple of 64 from 64 to 16 MiB");
   if (options.threads < 1) return refused("threads 0 is not at least 1");
+  if (Result<void> fits = fits_in_memory(2, options.data); !fits) return fits;
   for (const CodeShape& shape : options.shapes) {
     if (shape.m > shape.k)
       return refused("Reed-Solomon(" + std::to_string(shape.k) + "," + std::to_string(shape.m) +

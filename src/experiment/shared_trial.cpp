@@ -240,6 +240,14 @@ Result<void> check(const SharedTrial& trial) {
   if (trial.interval < Duration::zero() || trial.interval > trial.duration)
     return refused(
         fmt::format("interval {} is not up to the duration, {}", to_string(trial.interval), to_string(trial.duration)));
+  if (const std::int64_t intervals = trial.interval > Duration::zero() ? trial.duration / trial.interval : 0;
+      intervals > SharedTrial::kMostIntervals)
+    return refused(fmt::format("interval {} makes {} intervals of {}, more than {}", to_string(trial.interval),
+                               intervals, to_string(trial.duration), SharedTrial::kMostIntervals));
+  for (const simulation::PathChange& change : trial.path.changes)
+    if (change.at >= trial.duration)
+      return refused(
+          fmt::format("a change at {} is not before the end, {}", to_string(change.at), to_string(trial.duration)));
   if (!extreme(trial.path, rate_of, false).limited())
     return refused("the path has no rate: several flows have nothing to share then");
   if (trial.path.link.mtu < 576) return refused(fmt::format("mtu {} is less than 576", trial.path.link.mtu));

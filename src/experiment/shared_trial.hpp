@@ -45,6 +45,7 @@ struct FlowSpec {
 struct SharedTrial {
   static constexpr std::size_t kMostFlows = 256;
   static constexpr Duration kLongest = std::chrono::hours(24);
+  static constexpr std::int64_t kMostIntervals = 1'000'000;
 
   simulation::PathSpec path;
   std::vector<FlowSpec> flows;

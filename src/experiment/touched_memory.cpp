@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -28,6 +29,15 @@ Result<TouchedMemory> TouchedMemory::allocate(std::uint64_t bytes) {
   ::madvise(at, rounded, MADV_HUGEPAGE);
   std::memset(at, 0, rounded);
   return TouchedMemory(std::span(static_cast<std::byte*>(at), rounded));
+}
+
+Result<void> fits_in_memory(std::uint64_t buffers, Bytes each) {
+  const auto half =
+      static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) / 2;
+  if (each.count <= half / buffers) return {};
+  return Error{ErrorCode::InvalidArgument,
+               fmt::format("{} x {} of buffers are more than {}, half of this machine's memory", buffers,
+                           to_string(each), to_string(Bytes{half}))};
 }
 
 }  // namespace sdr::experiment

@@ -6,6 +6,7 @@
 
 #include "experiment/mapping.hpp"
 #include "sdr/result.hpp"
+#include "sdr/units.hpp"
 
 namespace sdr::experiment {
 
@@ -17,5 +18,8 @@ class TouchedMemory : public Mapping {
  private:
   using Mapping::Mapping;
 };
+
+// InvalidArgument when `buffers` of that size are more than half of this machine's memory.
+Result<void> fits_in_memory(std::uint64_t buffers, Bytes each);
 
 }  // namespace sdr::experiment

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "reliability/control_message.hpp"
 #include "reliability/delivery_rate.hpp"
@@ -79,6 +80,8 @@ class Connection::Impl {
   }
 
   Result<void> connect(std::span<const std::byte> remote_info) {
+    if (connected_)
+      return Error{ErrorCode::InvalidArgument, "this connection is connected already, to " + queue_pair_->peer_name()};
     ByteReader reader(remote_info);
     if (reader.u32() != kMagic || !reader.ok())
       return Error{
@@ -107,12 +110,14 @@ class Connection::Impl {
 
   Result<WriteHandle> post_write(std::span<const std::byte> data, std::optional<std::uint32_t> immediate) {
     if (failure_) return Error{ErrorCode::Closed, failure_->message};
+    if (data.data() == nullptr && !data.empty()) return no_memory("a Write", data.size());
     if (outgoing_.outstanding() >= options_.max_outstanding) return full("Writes");
     return outgoing_.post(data, immediate);
   }
 
   Result<ReceiveHandle> post_receive(std::span<std::byte> buffer) {
     if (failure_) return Error{ErrorCode::Closed, failure_->message};
+    if (buffer.data() == nullptr && !buffer.empty()) return no_memory("a receive", buffer.size());
     if (incoming_.outstanding() >= options_.max_outstanding) return full("receives");
     return incoming_.post(buffer);
   }
@@ -200,6 +205,10 @@ class Connection::Impl {
   Error full(const char* what) const {
     return {ErrorCode::Retry,
             fmt::format("{} {} are outstanding; take completions first", options_.max_outstanding, what)};
+  }
+
+  static Error no_memory(const char* what, std::size_t bytes) {
+    return {ErrorCode::InvalidArgument, fmt::format("{} of {} bytes at a null address", what, bytes)};
   }
 
   [[nodiscard]] bool waiting() const { return !outgoing_.idle() || incoming_.active(); }
@@ -426,9 +435,14 @@ Connection::~Connection() = default;
 Result<std::unique_ptr<Connection>> Connection::create(DevicePtr device, const ConnectionOptions& options,
                                                        std::shared_ptr<Executor> executor) {
   const auto invalid = [](std::string message) { return Error{ErrorCode::InvalidArgument, std::move(message)}; };
-  if (options.rto_factor < 1)
-    return invalid(fmt::format("an RTO of {} RTT is shorter than the RTT", options.rto_factor));
-  if (options.reorder_tolerance < 0 || options.reorder_tolerance > 1)
+  // A number from elsewhere may be none of the enumerators.
+  if (!parse_scheme(to_string(options.scheme)))
+    return invalid(fmt::format("{} is none of the schemes", static_cast<unsigned>(options.scheme)));
+  if (!parse_rate_mode(to_string(options.rate_mode)))
+    return invalid(fmt::format("{} is none of the ways to control the rate", static_cast<unsigned>(options.rate_mode)));
+  if (!(options.rto_factor >= 1 && std::isfinite(options.rto_factor)))
+    return invalid(fmt::format("an RTO of {} RTT is shorter than the RTT, or never", options.rto_factor));
+  if (!(options.reorder_tolerance >= 0 && options.reorder_tolerance <= 1))
     return invalid(fmt::format("reorder tolerance of {} RTT is not from 0 to 1", options.reorder_tolerance));
   if (options.peer_timeout <= Duration::zero()) return invalid("the peer timeout must be longer than 0");
   if (options.max_outstanding == 0) return invalid("max_outstanding must be at least 1");

@@ -223,6 +223,12 @@ class QueuePair::Impl {
     return receives_.complete(handle, *endpoint_, quiescence_);
   }
 
+  // Where payload is carried, it comes from and goes to somewhere.
+  [[nodiscard]] Result<void> check_memory(std::span<const std::byte> bytes) const {
+    if (bytes.data() != nullptr || bytes.empty() || !endpoint_->facts().carries_payload) return {};
+    return Error{ErrorCode::InvalidArgument, fmt::format("{} bytes at a null address", bytes.size())};
+  }
+
   // Bytes [from, from + bytes) of an open message must lie within the receive that it fills.
   [[nodiscard]] Result<void> check_extent(SendHandle handle, std::uint64_t from, std::uint64_t bytes) const {
     const sdk::Announcement* grant = grants_.find(handle.number);
@@ -370,7 +376,11 @@ QueuePair::QueuePair(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 QueuePair::~QueuePair() = default;
 
 Result<std::unique_ptr<QueuePair>> QueuePair::create(DevicePtr device, const QueuePairOptions& options) {
+  if (device == nullptr) return Error{ErrorCode::InvalidArgument, "no device: open_device() opens one"};
   std::uint64_t mtu = options.mtu.count;
+  if (options.initial_rtt <= Duration::zero())
+    return Error{ErrorCode::InvalidArgument,
+                 fmt::format("an initial RTT of {} is not above 0", to_string(options.initial_rtt))};
   if (mtu == 0) {
     const Result<std::uint16_t> found = device->max_payload(options.remote);
     if (!found) return found.error();
@@ -453,6 +463,7 @@ QueuePairCounters QueuePair::counters() const {
 }
 
 Result<RecvHandle> QueuePair::post_receive(std::span<std::byte> buffer, std::uint64_t tag) {
+  if (Result<void> memory = impl_->check_memory(buffer); !memory) return memory.error();
   const auto posted = impl_->receives_.post(buffer, *impl_->endpoint_);
   if (!posted) return posted.error();
   impl_->announcer_.announce({.max_length = buffer.size(), .tag = tag, .aim = posted->aim});
@@ -490,6 +501,7 @@ Result<SendHandle> QueuePair::start_stream(std::optional<std::uint32_t> user_imm
 
 Result<SendHandle> QueuePair::post_send(std::span<const std::byte> data, std::optional<std::uint32_t> user_immediate,
                                         std::uint32_t first_chunk) {
+  if (Result<void> memory = impl_->check_memory(data); !memory) return memory.error();
   const std::uint64_t end = std::uint64_t{first_chunk} * impl_->geometry_.chunk_bytes + data.size();
   if (end > impl_->geometry_.max_message)
     return Error{ErrorCode::InvalidArgument,
@@ -516,6 +528,7 @@ Result<SendHandle> QueuePair::post_send(std::span<const std::byte> data, std::op
 }
 
 Result<void> QueuePair::continue_stream(SendHandle handle, std::uint32_t chunk, std::span<const std::byte> data) {
+  if (Result<void> memory = impl_->check_memory(data); !memory) return memory;
   if (Result<void> fits = impl_->check_extent(handle, std::uint64_t{chunk} * impl_->geometry_.chunk_bytes, data.size());
       !fits)
     return fits;
@@ -524,6 +537,7 @@ Result<void> QueuePair::continue_stream(SendHandle handle, std::uint32_t chunk, 
 
 Result<void> QueuePair::send_packets(SendHandle handle, std::uint32_t first_packet, std::span<const std::byte> data,
                                      bool ends_message) {
+  if (Result<void> memory = impl_->check_memory(data); !memory) return memory;
   if (Result<void> fits = impl_->check_extent(handle, std::uint64_t{first_packet} * impl_->geometry_.mtu, data.size());
       !fits)
     return fits;

@@ -81,6 +81,12 @@ TEST(Bench, OfCoding_IsWhatPlansRead) {
   EXPECT_NE(refused.err.find(path), std::string::npos) << refused.err;
 }
 
+TEST(Bench, OfMoreDataThanThereIsMemory_IsRefusedWithTheLimit) {
+  const Ran result = run_sdr({"bench", "coding", "--data", "1TiB"});
+  EXPECT_EQ(result.code, 2) << result.err;
+  EXPECT_NE(result.err.find("half of this machine's memory"), std::string::npos) << result.err;
+}
+
 TEST(Bench, ForPeople_IsATable) {
   Arguments arguments = kShortCoding;
   const Ran ran = run_sdr(arguments);

@@ -332,7 +332,7 @@ TEST(PerfUsage, WrongUsage_IsOneLineAndExitCode2) {
       {{"perf", "--self", "--rate", "1furlong"}, "1furlong"},
       {{"perf", "--self", "--timeout", "5"}, "unit"},
       {{"perf", "--self", "--timeout", "0s"}, "above zero"},
-      {{"perf", "--self", "--rate", "0"}, "above zero"},
+      {{"perf", "--self", "--rate", "0"}, "from 1kbit to 1000Tbit"},
       {{"perf", "--self", "--scheme", "sr-nack", "--k", "4"}, "erasure codes"},
       {{"perf", "--listen", "127.0.0.1:65535"}, "65535"},
       {{"perf", "--self", "--transport", "carrier-pigeon"}, "udp"},
@@ -384,6 +384,51 @@ TEST(PerfUsage, TakenUdpPort_IsNamedAtBothEnds) {
   EXPECT_EQ(client.code, 1);
   EXPECT_NE(client.err.find(port), std::string::npos) << client.err;
   EXPECT_TRUE(eventually([&] { return listener.says("in use"); })) << listener.err();
+}
+
+TEST(Perf, PacketsOfTheLeastMtu_Arrive) {
+  for (const char* scheme : {"adaptive", "none"}) {
+    const Outcome result =
+        run({"perf", "--self", "--json", "--mtu", "64", "--size", "20KB", "--iters", "2", "--scheme", scheme});
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_EQ(field(result.out, "verified"), "true");
+  }
+}
+
+TEST(Perf, AMaxRateBelowTheRate_IsTheRate) {
+  const Outcome result =
+      run({"perf", "--self", "--json", "--rate", "1Gbit", "--max-rate", "100Mbit", "--size", "20KB", "--iters", "2"});
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_NEAR(number(result.out, "rate_gbps"), 0.1, 1e-9);
+  SdrCommand listener({"perf", "--listen", "127.0.0.1:0", "--once", "--rate", "50Mbit"});
+  const Outcome faster =
+      run({"perf", listener.address(), "--rate", "1Gbit", "--max-rate", "100Mbit", "--size", "20KB"});
+  EXPECT_EQ(faster.code, 1) << "more than the listener's line has";
+  EXPECT_NE(faster.err.find("differ in rate"), std::string::npos) << faster.err;
+}
+
+TEST(PerfUsage, AProfileThatCannotBeWritten_IsSaidBeforeTheRun) {
+  // Nobody listens there: the file is looked at first.
+  const Outcome result = run({"perf", "127.0.0.1:1", "--profile", "/nonexistent/path.json"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_NE(result.err.find("cannot write /nonexistent/path.json"), std::string::npos) << result.err;
+}
+
+TEST(PerfUsage, WhatIsBeyondItsLimit_IsRefusedWithTheLimit) {
+  const std::pair<Arguments, std::string> cases[] = {
+      {{"--link", "trace=/dev/zero"}, "longer than 16"},
+      {{"--rate", "1bit"}, "1kbit"},
+      {{"--rate", "2000Tbit"}, "1000Tbit"},
+  };
+  for (const auto& [more, words] : cases) {
+    Arguments arguments = {"perf", "--self", "--size", "1KB"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Outcome result = run(arguments);
+    EXPECT_EQ(result.code, 2) << result.err;
+    EXPECT_NE(result.err.find(words), std::string::npos) << result.err;
+  }
+  const Outcome chunk = run({"perf", "--self", "--size", "1KB", "--chunk", "1TiB"});
+  EXPECT_NE(chunk.err.find("is more than 262144 packets"), std::string::npos) << chunk.err;
 }
 
 TEST(Help, OfEverySubcommand_HasExamples) {

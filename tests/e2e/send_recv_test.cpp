@@ -133,6 +133,10 @@ TEST_F(SendRecv, FilesAndDirectories_ArriveWithEverything) {
   // What sha256sum prints of "1".
   EXPECT_NE(send.out().find("6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b  tree/one\n"),
             std::string::npos);
+  // Newlines of names and all.
+  write_file(dir_ / "sums", send.out());
+  EXPECT_EQ(std::system(("cd '" + dir_.string() + "' && sha256sum --status --strict -c sums").c_str()), 0)
+      << send.out();
 }
 
 TEST_F(SendRecv, WhatIsThereAlready_IsComparedAndNotSentAgain) {

@@ -44,6 +44,24 @@ TEST(SimFlows, TheReport_HasEachFlow_AndWhatTheyMadeOfThePath) {
   EXPECT_EQ(json["queue_series_ms"].size(), 300U);
 }
 
+TEST(SimFlows, WhatIsOfWritesByThemselves_IsRefusedBesideFlows) {
+  for (const std::vector<std::string>& more : std::vector<std::vector<std::string>>{
+           {"--size", "4MiB"}, {"--runs", "5"}, {"--scheme", "sr-rto"}, {"--mtu", "512"}, {"--known-loss"}}) {
+    const Simulated result = sim(with(more));
+    EXPECT_EQ(result.code, 2) << more[0];
+    EXPECT_THAT(result.err, HasSubstr(more[0]));
+  }
+}
+
+TEST(SimFlows, IntervalsAndChangesBeyondTheirLimits_AreRefused) {
+  const Simulated fine = sim(with({"--interval", "1ns"}));
+  EXPECT_EQ(fine.code, 2);
+  EXPECT_THAT(fine.err, HasSubstr("4000000000 intervals"));
+  const Simulated late = sim(with({"--at", "5s:rate=1Mbit"}));
+  EXPECT_EQ(late.code, 2);
+  EXPECT_THAT(late.err, HasSubstr("5.00 s is not before the end"));
+}
+
 TEST(SimFlows, TheSameCommand_PrintsTheSame_AndAnotherSeedDoesNot) {
   const std::vector<std::string> lossy = {
       "--link", "rtt=20ms,rate=20Mbit,loss=1e-2", "--duration", "2s", "--flow", "sdr", "--json"};

@@ -105,6 +105,19 @@ TEST(Message, OfTheLargestSize_ArrivesAndOneByteMoreIsRefused) {
   }
 }
 
+TEST(Message, AtANullAddress_IsRefusedWithItsLength) {
+  Pair pair({.qp = small()});
+  const std::span<std::byte> nowhere(static_cast<std::byte*>(nullptr), 100);
+  std::vector<std::byte> target(100);
+  expect_error(pair.b().post_receive(nowhere), ErrorCode::InvalidArgument, {"100 bytes"});
+  (void)*pair.b().post_receive(target);
+  ASSERT_TRUE(pair.run_until([&] { return pair.a().next_grant().has_value(); }));
+  expect_error(pair.a().post_send(nowhere, std::nullopt), ErrorCode::InvalidArgument, {"100 bytes"});
+  const SendHandle stream = *pair.a().start_stream(std::nullopt);
+  expect_error(pair.a().continue_stream(stream, 0, nowhere), ErrorCode::InvalidArgument, {"100 bytes"});
+  expect_error(pair.a().send_packets(stream, 0, nowhere, true), ErrorCode::InvalidArgument, {"100 bytes"});
+}
+
 // As an RDMA device does that can register no more memory.
 class ExposesAtFirst final : public ForwardingEndpoint {
  public:

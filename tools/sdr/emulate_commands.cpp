@@ -19,12 +19,14 @@
 #include <sstream>
 #include <utility>
 
+#include "runtime/clock.hpp"
+
 namespace sdr::cli {
 namespace {
 
 constexpr char kTerminate = 'T';
 constexpr int kAwaitStepMs = 10;
-constexpr int kAwaitSteps = 1000;  // ten seconds
+constexpr Duration kAwait = std::chrono::seconds(10);
 
 struct Ended {
   std::uint8_t which = 0;
@@ -56,12 +58,11 @@ bool has_socket(std::uint16_t port) {
 
 void await_socket(const EmulatedEnd& at, std::uint16_t port) {
   if (!enter(at)) return;
-  for (int step = 0; step < kAwaitSteps; ++step) {
+  for (const TimePoint end = runtime::now() + kAwait; runtime::now() < end; ::poll(nullptr, 0, kAwaitStepMs)) {
     if (has_socket(port)) return;
-    ::poll(nullptr, 0, kAwaitStepMs);
   }
-  fmt::print(stderr, "sdr emulate: the left end has no socket on port {} after {} s; the right command starts anyway\n",
-             port, kAwaitStepMs * kAwaitSteps / 1000);
+  fmt::print(stderr, "sdr emulate: the left end has no socket on port {} after {}; the right command starts anyway\n",
+             port, to_string(kAwait));
 }
 
 void set_environment(const EmulatedEnds& ends, std::size_t which) {

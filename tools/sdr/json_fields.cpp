@@ -43,6 +43,11 @@ Result<std::string> read_whole_file(const std::string& path, std::size_t longest
   return text;
 }
 
+Result<void> check_writable(const std::string& path) {
+  if (path.empty() || std::ofstream(path, std::ios::binary | std::ios::app)) return {};
+  return Error{ErrorCode::System, fmt::format("cannot write {}", path)};
+}
+
 JsonFields::JsonFields(const Json& object, std::string file, std::string where,
                        std::initializer_list<std::string_view> known)
     : object_(object), file_(std::move(file)), where_(std::move(where)) {

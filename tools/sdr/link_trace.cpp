@@ -3,8 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <fstream>
 #include <sstream>
+
+#include "sdr/json_fields.hpp"
 
 namespace sdr::cli {
 namespace {
@@ -12,6 +13,8 @@ namespace {
 constexpr std::string_view kKey = "trace=";
 // What a link's text may have of it: the session carries it to the other end (docs/cli.md).
 constexpr std::size_t kLongestTrace = 2 << 20;
+// Of a file, with its comments.
+constexpr std::size_t kLongestFile = 16 << 20;
 
 Error refused(std::string message) {
   return {ErrorCode::InvalidArgument, "link: " + std::move(message)};
@@ -22,8 +25,11 @@ bool is_inline(std::string_view value) {
 }
 
 Result<std::string> read_trace(const std::string& file) {
-  std::ifstream in(file);
-  if (!in) return refused(fmt::format("trace={} is neither a file that can be read nor ARRIVED:LOST:...", file));
+  const Result<std::string> whole = read_whole_file(file, kLongestFile);
+  if (!whole && whole.error().code == ErrorCode::InvalidArgument)
+    return refused(fmt::format("trace={} {}", file, whole.error().message));
+  if (!whole) return refused(fmt::format("trace={} is neither a file that can be read nor ARRIVED:LOST:...", file));
+  std::istringstream in(*whole);
   std::string text;
   std::string line;
   for (std::size_t number = 1; std::getline(in, line); ++number) {

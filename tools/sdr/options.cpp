@@ -76,8 +76,8 @@ CLI::Validator rate_text() {
   return check_with([](const std::string& t) -> Result<void> {
     const Result<Bandwidth> rate = parse_bandwidth(t);
     if (!rate) return rate.error();
-    if (rate->limited()) return {};
-    return Error{ErrorCode::InvalidArgument, fmt::format("rate \"{}\" is not above zero", t)};
+    if (rate->bits_per_second >= 1e3 && rate->bits_per_second <= 1e15) return {};
+    return Error{ErrorCode::InvalidArgument, fmt::format("rate \"{}\" is not from 1kbit to 1000Tbit", t)};
   });
 }
 CLI::Validator duration_text() {
@@ -256,6 +256,10 @@ Result<std::uint32_t> packets_per_chunk(std::string_view text, std::uint32_t mtu
   }
   const std::uint64_t below = std::min<std::uint64_t>(std::bit_floor(whole), kMaxChunkPackets);
   const std::uint64_t above = std::min<std::uint64_t>(below * 2, kMaxChunkPackets);
+  if (below == above) {
+    return Error{ErrorCode::Mismatch,
+                 fmt::format("chunk size {} is more than {} packets of {} bytes", text, kMaxChunkPackets, mtu)};
+  }
   const std::string shown = packets ? fmt::format("{} packets", *packets) : fmt::format("{} bytes", bytes);
   return Error{
       ErrorCode::Mismatch,

@@ -114,6 +114,8 @@ Result<Path> Path::accept(const Json& from_peer, const Session& session, const P
   const auto link = get_text(from_peer, "link");
   const auto rate = get_real(from_peer, "rate_bits_per_second");
   const auto timeout = get_number(from_peer, "timeout_ns");
+  constexpr const char* kMaxRate = "max_rate_bits_per_second";
+  const auto max_rate = from_peer.contains(kMaxRate) ? get_real(from_peer, kMaxRate) : Result<double>(0.0);
   if (!scheme) return scheme.error();
   if (!mtu) return mtu.error();
   if (!mtu_given) return mtu_given.error();
@@ -122,6 +124,7 @@ Result<Path> Path::accept(const Json& from_peer, const Session& session, const P
   if (!link) return link.error();
   if (!rate) return rate.error();
   if (!timeout) return timeout.error();
+  if (!max_rate) return max_rate.error();
   if (*channels < 1 || *channels > kMaxChannels) {
     return refused(fmt::format("{} channels: from 1 to {} are possible", *channels, kMaxChannels));
   }
@@ -139,6 +142,7 @@ Result<Path> Path::accept(const Json& from_peer, const Session& session, const P
   if (!spec) return spec.error();
   path.link_spec_ = *spec;
   path.rate_ = Bandwidth{*rate};
+  path.max_rate_ = Bandwidth{*max_rate};
   path.timeout_ = Duration(static_cast<std::int64_t>(
       std::clamp<std::uint64_t>(*timeout, 1, static_cast<std::uint64_t>(kLongestTimeout.count()))));
   if (Result<void> opened = path.open(own, session, base_port, true); !opened) return opened.error();
@@ -174,7 +178,9 @@ Result<void> Path::check_against(const PathOptions& own) const {
   }
   if (!own.link.empty() && *simulation::LinkSpec::parse(own.link) != link_spec_)
     return differ("link", own.link, link_.empty() ? "none" : link_);
-  if (!own.rate.empty() && own.rate != "auto" && *parse_bandwidth(own.rate) != rate_) {
+  const bool lowered = max_rate_.limited() && rate_ == max_rate_;  // by the other end, which may
+  if (!own.rate.empty() && own.rate != "auto" && *parse_bandwidth(own.rate) != rate_ &&
+      !(lowered && rate_ < *parse_bandwidth(own.rate))) {
     return differ("rate", to_string(*parse_bandwidth(own.rate)), rate_.limited() ? to_string(rate_) : "none");
   }
   return {};
@@ -222,6 +228,8 @@ QueuePairOptions Path::queue_pair_options() const {
   options.rate = rate_;
   options.token = Driver::random_token();
   options.offload = offload_;
+  // What the packet offset addresses, with small packets.
+  options.max_message = std::min(options.max_message, Bytes{std::uint64_t{mtu_} << options.packet_offset_bits});
   if (emulated()) options.initial_rtt = std::max(Duration(link_spec_.rtt), Duration(std::chrono::milliseconds(1)));
   return options;
 }
@@ -250,7 +258,7 @@ Result<void> check_command(const Json& hello, std::string_view expected) {
   if (!command) return command.error();
   if (*command == expected) return {};
   return Error{ErrorCode::Mismatch,
-               fmt::format("this end runs sdr {}, the peer sdr {}", expected, printable(*command))};
+               fmt::format("this end serves sdr {}, the peer runs sdr {}", expected, printable(*command))};
 }
 
 }  // namespace sdr::cli

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "sdr/driver.hpp"
+#include "sdr/json_fields.hpp"
 #include "sdr/link_profile.hpp"
 #include "sdr/offload.hpp"
 #include "sdr/options.hpp"
@@ -131,6 +132,7 @@ Result<int> measure(Session& session, const PerfOptions& options) {
 }
 
 int run_client(const PerfOptions& options, const std::string& peer) {
+  if (Result<void> writable = check_writable(options.profile); !writable) return complain(kName, writable.error());
   Result<Session> session = Session::connect(peer, std::min(kSessionPatience, *parse_duration(options.path.timeout)));
   if (!session) return complain(kName, session.error());
   const Result<int> code = measure(*session, options);

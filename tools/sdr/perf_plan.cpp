@@ -62,12 +62,7 @@ Result<PerfPlan> PerfPlan::from_json(const Json& json) {
 }
 
 Result<void> PerfPlan::check_memory(std::uint64_t buffers) const {
-  const auto half =
-      static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) / 2;
-  if (size.count <= half / buffers) return {};
-  return Error{ErrorCode::InvalidArgument,
-               fmt::format("{} x {} of buffers are more than {}, half of this machine's memory", buffers,
-                           to_string(size), to_string(Bytes{half}))};
+  return experiment::fits_in_memory(buffers, size);
 }
 
 Result<Payload> Payload::make(Bytes size, std::uint64_t seed) {

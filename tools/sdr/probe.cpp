@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sdr/driver.hpp"
+#include "sdr/json_fields.hpp"
 #include "sdr/options.hpp"
 #include "sdr/path.hpp"
 #include "sdr/probe_plan.hpp"
@@ -168,12 +169,6 @@ Result<ProbeSockets> agree(Session& session, const ProbePlan& plan, const Socket
   if (Result<void> sent = session.send({{"ports", sockets->ports()}}); !sent) return sent.error();
   if (const Result<Json> ready = session.receive(plan.timeout); !ready) return ready.error();
   return sockets;
-}
-
-// Whether it can be written is known before the measurement, and what is there stays until there is something better.
-Result<void> check_writable(const std::string& path) {
-  if (path.empty() || std::ofstream(path, std::ios::binary | std::ios::app)) return {};
-  return Error{ErrorCode::System, fmt::format("cannot write {}", path)};
 }
 
 Result<void> write_files(const ProbeOptions& options, const ProbePlan& plan, const ProbeReport& report,

@@ -160,7 +160,7 @@ Result<void> Prober::echo_while_idle() {
   if (times.empty()) {
     return Error{
         ErrorCode::PeerUnreachable,
-        fmt::format("no echo came back from {} in {}: is UDP blocked on the way? (docs/probe.md names the ports)",
+        fmt::format("no echo came back from {} in {}: is UDP blocked on the way? (sdr probe --help names the ports)",
                     session_.peer().host(), to_string(patience))};
   }
   std::sort(times.begin(), times.end());

@@ -74,7 +74,8 @@ Result<Json> Session::receive(Duration patience) {
     if (!message) return message.error();
     if (*message) return std::move(**message);
     if (!socket_.wait_readable(deadline)) {
-      return Error{ErrorCode::PeerUnreachable, fmt::format("{} said nothing for {}", peer_name(), to_string(patience))};
+      return Error{ErrorCode::PeerUnreachable, fmt::format("{} said nothing for {}{}", peer_name(), to_string(patience),
+                                                           heard_ ? "" : ": it may be busy with another peer")};
     }
   }
 }

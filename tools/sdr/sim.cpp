@@ -83,6 +83,9 @@ std::string link_text_of(const SimOptions& options) {
 Result<experiment::WriteTrial> trial_of(const SimOptions& options, const SchemeChoice& scheme) {
   const Result<simulation::LinkSpec> link = simulation::LinkSpec::parse(link_text_of(options));
   if (!link) return link.error();
+  if (options.known_loss && scheme.scheme != Scheme::Adaptive)
+    return Error{ErrorCode::InvalidArgument,
+                 fmt::format("--known-loss is of the scheme adaptive; {} learns nothing", scheme.text())};
   const std::uint64_t seed = options.seed.empty() ? link->seed : std::stoull(options.seed);
   Result<experiment::WriteTrial> trial =
       write_trial(*link, scheme, *parse_bytes(options.size), options.path.mtu, options.path.chunk, seed);
@@ -221,7 +224,15 @@ void add_sim(CLI::App& app, Run& run) {
   sim->add_flag("--speed", options->speed, "With --json: also how fast the simulation was");
   sim->add_option("--timeline", options->timeline, "Draw the first run into FILE, in SVG")->type_name("FILE");
   add_flow_options(*sim, options->flows);
-  sim->callback([options, &run] { run = [options] { return run_sim(*options); }; });
+  sim->callback([options, sim, &run] {
+    // A flow says for itself how it sends.
+    for (const char* of_writes : {"--size", "--scheme", "--k", "--m", "--mtu", "--chunk", "--runs", "--jobs", "--step",
+                                  "--known-loss", "--warm", "--timeline"}) {
+      if (!options->flows.flows.empty() && sim->get_option(of_writes)->count() > 0)
+        throw CLI::ExcludesError(of_writes, "--flow");
+    }
+    run = [options] { return run_sim(*options); };
+  });
 }
 
 }  // namespace sdr::cli

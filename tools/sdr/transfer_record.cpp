@@ -1,6 +1,7 @@
 #include "sdr/transfer_record.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -16,6 +17,21 @@ namespace {
 
 double share(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+// As sha256sum writes it, so that `sha256sum -c` reads it: a backslash before all of it says that the name has some.
+std::string checksum_line(const std::string& sha256, std::string_view name, bool to_terminal) {
+  std::string written;
+  for (const char c : name) {
+    if (c == '\\' || c == '\n' || c == '\r') {
+      written += '\\';
+      written += c == '\n' ? 'n' : c == '\r' ? 'r' : c;
+    } else {
+      written += c;
+    }
+  }
+  const bool escaped = written.size() != name.size();
+  return fmt::format("{}{}  {}", escaped ? "\\" : "", sha256, to_terminal ? printable(written) : written);
 }
 
 }  // namespace
@@ -47,7 +63,7 @@ void TransferRecord::set_entries(std::vector<FileEntry> entries) {
 void TransferRecord::placed(std::uint32_t file, const std::string& sha256, bool kept) {
   if (!outcomes_.try_emplace(file, Outcome{.sha256 = sha256, .kept = kept, .error = {}}).second || json_) return;
   progress_.clear();
-  fmt::print("{}  {}\n", sha256, printable(entries_[file].name));
+  fmt::print("{}\n", checksum_line(sha256, entries_[file].name, ::isatty(STDOUT_FILENO) != 0));
   std::fflush(stdout);
 }
 

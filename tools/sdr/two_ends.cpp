@@ -63,10 +63,11 @@ void add_two_ends_options(CLI::App& app, TwoEndsOptions& options) {
 int run_two_ends(const TwoEnds& ends, const TwoEndsOptions& options) {
   const auto ways = std::array{options.self, options.listens(), !options.peer.empty()};
   if (std::count(ways.begin(), ways.end(), true) != 1) {
-    return complain(ends.name, {ErrorCode::InvalidArgument,
-                                fmt::format("one of HOST:PORT, --listen ADDR:PORT and --self is needed (see sdr {} "
-                                            "--help)",
-                                            ends.name)});
+    return complain(ends.name,
+                    {ErrorCode::InvalidArgument,
+                     fmt::format("one of HOST:PORT, --listen ADDR:PORT and --self is needed, and no more (see sdr {} "
+                                 "--help)",
+                                 ends.name)});
   }
   try {
     if (options.self) return run_both(ends);
