@@ -220,6 +220,21 @@ TEST(PerfListener, GarbageSilenceAndScanners_DoNotStopIt) {
   EXPECT_FALSE(listener.ended());
 }
 
+TEST(PerfListener, ThoseWhoSayNothing_KeepNobodyWaiting) {
+  SdrCommand listener({"perf", "--listen", "127.0.0.1:0"});
+  const std::string at = listener.address();
+  std::vector<TcpPeer> silent;
+  silent.reserve(100);
+  // More than a client's patience has room for, one after another.
+  for (int i = 0; i < 20; ++i) silent.push_back(TcpPeer::connect(at));
+  for (int i = 0; i < 2; ++i) {
+    const Outcome client = run({"perf", at, "--size", "20KB", "--iters", "2", "--timeout", "20s"});
+    EXPECT_EQ(client.code, 0) << client.err;
+  }
+  EXPECT_TRUE(eventually([&] { return listener.says("said nothing for 3"); })) << listener.err();
+  EXPECT_FALSE(listener.ended());
+}
+
 TEST(PerfListener, MeetsSend_SaysSoAtBothEnds) {
   SdrCommand listener({"perf", "--listen", "127.0.0.1:0", "--once"});
   const Outcome client = run({"send", SDR_BINARY_DIR "/CMakeCache.txt", listener.address()});

@@ -1,6 +1,5 @@
 // sdr recv: takes what sdr send sends, one sender after another, into a directory.
 #include <fmt/format.h>
-#include <poll.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -73,17 +72,6 @@ int serve(Session& session, const RecvOptions& options, FileStore& store, const 
   return record.conclude(kName, result, path->to_json());
 }
 
-// The next sender; nothing when the user wants no more.
-std::optional<Result<TcpSocket>> next_sender(TcpListener& listener, const Interrupt& interrupt) {
-  for (;;) {
-    pollfd waiting[2] = {{.fd = listener.fd(), .events = POLLIN, .revents = 0},
-                         {.fd = interrupt.fd(), .events = POLLIN, .revents = 0}};
-    (void)poll(waiting, 2, -1);
-    if (Interrupt::caught() != nullptr) return std::nullopt;
-    if (waiting[0].revents != 0) return listener.accept();
-  }
-}
-
 int run_recv(const RecvOptions& options) {
   Result<FileStore> store = FileStore::open(options.into);
   if (!store) return complain(kName, store.error());
@@ -93,9 +81,13 @@ int run_recv(const RecvOptions& options) {
   if (!listener) return complain(kName, listener.error());
   std::signal(SIGXFSZ, SIG_IGN);  // a file larger than the limit is an error of that file, not the end of the program
   for (;;) {
-    std::optional<Result<TcpSocket>> socket = next_sender(*listener, interrupt);
+    std::optional<Result<TcpSocket>> socket = listener->accept(interrupt.fd());
     if (!socket) return options.once ? complain(kName, {ErrorCode::System, "interrupted before anyone sent"}) : kDone;
-    if (!*socket) return complain(kName, socket->error());
+    if (!*socket) {
+      const int code = complain(kName, socket->error());
+      if (socket->error().code == ErrorCode::PeerUnreachable) continue;
+      return code;
+    }
     Session session(std::move(*socket).value());
     const int code = serve(session, options, *store, interrupt, listener->local().port());
     if ((options.once && session.heard()) || Interrupt::caught() != nullptr) return code;

@@ -22,17 +22,22 @@ Error system_error(std::string message, int code) {
   return {ErrorCode::System, fmt::format("{}: {}", message, std::strerror(code))};
 }
 
-// Waits for `events` on `fd`; false at the deadline.
-bool wait_for(int fd, short events, TimePoint deadline) {
+// False at the deadline.
+bool poll_until(std::span<pollfd> waiting, TimePoint deadline) {
   for (;;) {
     const Duration left = deadline == kNever ? Duration(std::chrono::hours(1)) : deadline - runtime::now();
     const auto ms = std::chrono::ceil<std::chrono::milliseconds>(std::max(left, Duration(0))).count();
-    pollfd waiting{.fd = fd, .events = events, .revents = 0};
-    const int n = ::poll(&waiting, 1, static_cast<int>(std::min<std::int64_t>(ms, 3'600'000)));
+    const int n = ::poll(waiting.data(), waiting.size(), static_cast<int>(std::min<std::int64_t>(ms, 3'600'000)));
     if (n > 0) return true;
     if (n < 0 && errno != EINTR) return true;  // the next call on it says what is wrong
     if (deadline != kNever && runtime::now() >= deadline) return false;
   }
+}
+
+// Waits for `events` on `fd`; false at the deadline.
+bool wait_for(int fd, short events, TimePoint deadline) {
+  pollfd waiting{.fd = fd, .events = events, .revents = 0};
+  return poll_until(std::span(&waiting, 1), deadline);
 }
 
 SocketAddress name_of(int fd, int (*get)(int, sockaddr*, socklen_t*)) {
@@ -149,20 +154,45 @@ Result<TcpListener> TcpListener::open(const SocketAddress& at) {
   return TcpListener(std::move(socket));
 }
 
-Result<TcpSocket> TcpListener::accept() {
+Result<void> TcpListener::take() {
   for (;;) {
-    wait_for(fd(), POLLIN, kNever);
     const int accepted = ::accept4(fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (accepted >= 0) {
       set_up(accepted);
-      return TcpSocket(accepted);
+      silent_.push_back({TcpSocket(accepted), runtime::now() + kSilence});
+      return {};
     }
+    if (errno == EAGAIN) return {};
     // Who gave up while waiting is no concern, nor is what the network had to say of them (accept(2)); anything else is
     // this host's, and would come again at once.
-    constexpr std::array kOfThePeer = {EINTR,     EAGAIN,      ECONNABORTED, EPROTO,       EPERM,      ENETDOWN,
-                                       EHOSTDOWN, ENOPROTOOPT, ENONET,       EHOSTUNREACH, EOPNOTSUPP, ENETUNREACH};
+    constexpr std::array kOfThePeer = {EINTR,      ECONNABORTED, EPROTO, EPERM,        ENETDOWN,   EHOSTDOWN,
+                                       EOPNOTSUPP, ENOPROTOOPT,  ENONET, EHOSTUNREACH, ENETUNREACH};
     if (std::find(kOfThePeer.begin(), kOfThePeer.end(), errno) == kOfThePeer.end())
       return system_error("cannot accept a connection", errno);
+  }
+}
+
+std::optional<Result<TcpSocket>> TcpListener::accept(int stop) {
+  for (;;) {
+    std::vector<pollfd> waiting = {{.fd = stop, .events = POLLIN, .revents = 0},
+                                   {.fd = silent_.size() < kMostSilent ? fd() : -1, .events = POLLIN, .revents = 0}};
+    for (const Silent& silent : silent_) waiting.push_back({.fd = silent.socket.fd(), .events = POLLIN, .revents = 0});
+    poll_until(waiting, silent_.empty() ? kNever : silent_.front().until);
+    if (waiting[0].revents != 0) return std::nullopt;
+    for (std::size_t i = 0; i < silent_.size(); ++i) {
+      if (waiting[i + 2].revents == 0) continue;
+      TcpSocket speaks = std::move(silent_[i].socket);
+      silent_.erase(silent_.begin() + static_cast<std::ptrdiff_t>(i));
+      return speaks;
+    }
+    if (!silent_.empty() && runtime::now() >= silent_.front().until) {
+      const SocketAddress peer = silent_.front().socket.peer();
+      silent_.erase(silent_.begin());
+      return Error{ErrorCode::PeerUnreachable,
+                   fmt::format("{} said nothing for {}", peer.to_string(), to_string(kSilence))};
+    }
+    if (waiting[1].revents == 0) continue;
+    if (Result<void> taken = take(); !taken) return taken.error();
   }
 }
 

@@ -5,9 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "sdr/result.hpp"
 #include "sdr/units.hpp"
@@ -56,12 +58,25 @@ class TcpListener {
 
   [[nodiscard]] int fd() const { return socket_.fd(); }
   [[nodiscard]] SocketAddress local() const { return socket_.local(); }
-  // The next connection, however long it takes.
-  Result<TcpSocket> accept();
+  // The next connection whose peer has begun to speak, or has gone, however long it takes; those that are silent keep
+  // nobody waiting. PeerUnreachable: one has been silent for kSilence, and is closed; there may be others. Nothing when
+  // the descriptor `stop` (-1: none) became readable first.
+  std::optional<Result<TcpSocket>> accept(int stop = -1);
 
  private:
+  static constexpr Duration kSilence = std::chrono::seconds(3);
+  static constexpr std::size_t kMostSilent = 64;  // beyond that the next ones wait in the kernel
+
+  struct Silent {
+    TcpSocket socket;
+    TimePoint until;
+  };
   explicit TcpListener(TcpSocket socket) : socket_(std::move(socket)) {}
+  // What is there to be taken joins the silent ones.
+  Result<void> take();
+
   TcpSocket socket_;
+  std::vector<Silent> silent_;  // the oldest first
 };
 
 }  // namespace sdr::cli

@@ -18,8 +18,11 @@ namespace {
 // One client; its error is for stderr, and not the end of the listener. Nothing when whoever connected does not speak
 // the protocol.
 std::optional<int> serve_one(const TwoEnds& ends, TcpListener& listener, std::uint16_t base_port, bool quiet) {
-  Result<TcpSocket> socket = listener.accept();
-  if (!socket) return complain(ends.name, socket.error());
+  Result<TcpSocket> socket = *listener.accept();
+  if (!socket) {
+    const int code = complain(ends.name, socket.error());
+    return socket.error().code == ErrorCode::PeerUnreachable ? std::nullopt : std::optional(code);
+  }
   Session session(std::move(socket).value());
   const Result<void> served = ends.serve(session, base_port, quiet);
   if (served) return kDone;
