@@ -18,6 +18,7 @@
 #include "sdr/emulate_commands.hpp"
 #include "sdr/emulate_ends.hpp"
 #include "sdr/emulate_report.hpp"
+#include "sdr/json_fields.hpp"
 #include "sdr/options.hpp"
 #include "sdr/path_forwarder.hpp"
 #include "sdr/report.hpp"
@@ -217,6 +218,7 @@ Result<void> write_report(const std::string& path, const Json& json) {
 
 Result<int> emulate(const EmulateOptions& options) {
   if (options.until == "left" && options.left.empty()) return invalid("--until left needs a command for --left");
+  if (Result<void> writable = check_writable(options.report); !writable) return writable.error();
   const Result<simulation::PathSpec> spec = path_of(options);
   if (!spec) return spec.error();
   Result<EmulatedEnds> ends = EmulatedEnds::make(spec->link.mtu);
