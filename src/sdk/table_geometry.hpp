@@ -1,0 +1,15 @@
+// What a QueuePair's options make of its message table.
+#pragma once
+
+#include <cstdint>
+
+#include "core/message_table.hpp"
+#include "sdr/queue_pair.hpp"
+#include "sdr/result.hpp"
+
+namespace sdr::sdk {
+
+// InvalidArgument names the option, its value and the limit. `mtu`: from 64 on.
+Result<core::TableGeometry> table_geometry(const QueuePairOptions& options, std::uint32_t mtu);
+
+}  // namespace sdr::sdk
