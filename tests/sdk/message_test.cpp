@@ -167,9 +167,10 @@ TEST(Message, OfNoBytesBehindTheLastPacketOffset_IsRefused_AndTouchesNoOtherMess
   const RecvHandle next = *pair.b().post_receive(second);
   ASSERT_TRUE(pair.run_until([&] { return pair.a().next_grant().has_value(); }));
   expect_error(pair.a().post_send({}, 7, 64), ErrorCode::InvalidArgument, {"chunk 64"});
+  const std::vector<std::byte> source = pattern(1, 1);
   const SendHandle stream = *pair.a().start_stream(7);
   ASSERT_TRUE(pair.a().continue_stream(stream, 64, {}).ok());
-  ASSERT_TRUE(pair.a().continue_stream(stream, 63, pattern(1, 1)).ok());
+  ASSERT_TRUE(pair.a().continue_stream(stream, 63, source).ok());
   ASSERT_TRUE(pair.a().end_stream(stream).ok());
   pair.run_for(std::chrono::milliseconds(100));
   EXPECT_TRUE(pair.b().touched(receive));
