@@ -427,6 +427,10 @@ TEST(PerfUsage, AProfileThatCannotBeWritten_IsSaidBeforeTheRun) {
   const Outcome result = run({"perf", "127.0.0.1:1", "--profile", "/nonexistent/path.json"});
   EXPECT_EQ(result.code, 1);
   EXPECT_NE(result.err.find("cannot write /nonexistent/path.json"), std::string::npos) << result.err;
+  const TemporaryDirectory directory;
+  const std::string file = (directory / "path.json").string();
+  EXPECT_EQ(run({"perf", "127.0.0.1:1", "--profile", file}).code, 1);
+  EXPECT_FALSE(std::filesystem::exists(file)) << "nothing is left of a run that came to nothing";
 }
 
 TEST(PerfUsage, WhatIsBeyondItsLimit_IsRefusedWithTheLimit) {

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <system_error>
 #include <utility>
 
 namespace sdr::cli {
@@ -44,8 +46,13 @@ Result<std::string> read_whole_file(const std::string& path, std::size_t longest
 }
 
 Result<void> check_writable(const std::string& path) {
-  if (path.empty() || std::ofstream(path, std::ios::binary | std::ios::app)) return {};
-  return Error{ErrorCode::System, fmt::format("cannot write {}", path)};
+  if (path.empty()) return {};
+  std::error_code unknown;
+  const bool was_there = std::filesystem::exists(path, unknown);
+  if (!std::ofstream(path, std::ios::binary | std::ios::app))
+    return Error{ErrorCode::System, fmt::format("cannot write {}", path)};
+  if (!was_there) std::filesystem::remove(path, unknown);
+  return {};
 }
 
 JsonFields::JsonFields(const Json& object, std::string file, std::string where,

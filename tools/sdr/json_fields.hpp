@@ -42,8 +42,8 @@ class JsonFields {
 
 // The whole of a file that may be so long; System when it cannot be read, InvalidArgument when it is longer.
 Result<std::string> read_whole_file(const std::string& path, std::size_t longest);
-// Whether a report can be written is known before the measurement; what is there stays until there is something better.
-// No path: nothing to write.
+// Whether a report can be written is known before the measurement; what is there stays until there is something better,
+// and nothing is left of a run that comes to nothing. No path: nothing to write.
 Result<void> check_writable(const std::string& path);
 // InvalidArgument says where it breaks off.
 Result<Json> parse_json(std::string_view text);
