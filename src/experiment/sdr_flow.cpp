@@ -5,6 +5,7 @@
 
 #include "experiment/reserved_memory.hpp"
 #include "experiment/shared_flow.hpp"
+#include "sdk/table_geometry.hpp"
 #include "simulation/counter_random.hpp"
 #include "transport/simulated.hpp"
 
@@ -30,7 +31,7 @@ class SdrFlow final : public SharedFlow {
     network_.share(place.forward, place.backward, place.further);
     QueuePairOptions& qp = options_.queue_pair;
     if (qp.mtu.count == 0) qp.mtu = {link.payload_within(kOverhead)};
-    qp.max_message = std::min(qp.max_message, Bytes{qp.mtu.count << qp.packet_offset_bits});
+    qp.max_message = std::min(qp.max_message, sdk::addressable(qp));
     qp.token = place.seed & ~std::uint64_t{1};  // the other end has the odd one
     // Never the posting of Writes, nor the receiver's memory, that the sender waits for.
     const std::uint64_t ahead = place.rate.bytes_in(place.longest_rtt).count * kRttsAhead;

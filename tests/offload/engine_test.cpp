@@ -163,15 +163,22 @@ TEST_F(FailingDevice, KilledInTheMidst_LosesNothingAndBothEndsGoOnWithoutIt) {
   EXPECT_EQ(pair.b().counters().packets_received, 7 * 400U);
 }
 
-std::unique_ptr<Engine> engine(Duration silence = std::chrono::seconds(2)) {
-  DeviceOptions options{.kind = DeviceKind::Riscv, .silence = silence};
+// A worker a channel.
+std::unique_ptr<Device> device(DeviceKind kind, std::uint32_t channels, Duration silence = std::chrono::seconds(2),
+                               std::uint32_t burst = 0) {
+  DeviceOptions options{.kind = kind, .silence = silence};
   options.shape.geometry = {.layout = {}, .slots = 4, .packets_per_slot = 256, .log_packets_per_chunk = 3};
   options.shape.mtu = 1024;
-  options.shape.channels = 2;
-  options.shape.workers = 2;
-  Result<std::unique_ptr<Device>> device = Device::open(options);
-  EXPECT_TRUE(device) << device.error().message;
-  return std::make_unique<Engine>(std::move(*device), DeviceKind::Riscv,
+  options.shape.channels = channels;
+  options.shape.workers = channels;
+  options.shape.burst = burst;
+  Result<std::unique_ptr<Device>> opened = Device::open(options);
+  EXPECT_TRUE(opened) << opened.error().message;
+  return std::move(*opened);
+}
+
+std::unique_ptr<Engine> engine(Duration silence = std::chrono::seconds(2)) {
+  return std::make_unique<Engine>(device(DeviceKind::Riscv, 2, silence), DeviceKind::Riscv,
                                   Engine::Halves{.receive = true, .send = false});
 }
 
@@ -265,14 +272,7 @@ TEST_F(FailingDevice, ThatStandsStill_IsEndedAndLeftWithinItsSilence) {
 
 // Left in the ring, it would come up in a later use of the slot that has the same generation.
 TEST(Engine, ACompletedSlot_HasNothingInTheDevicesRingsAnyMore) {
-  DeviceOptions options{.kind = DeviceKind::Host};
-  options.shape.geometry = {.layout = {}, .slots = 4, .packets_per_slot = 256, .log_packets_per_chunk = 3};
-  options.shape.mtu = 1024;
-  options.shape.channels = 4;
-  options.shape.workers = 4;
-  Result<std::unique_ptr<Device>> device = Device::open(options);
-  ASSERT_TRUE(device) << device.error().message;
-  Engine engine(std::move(*device), DeviceKind::Host, Engine::Halves{.receive = true, .send = false});
+  Engine engine(device(DeviceKind::Host, 4), DeviceKind::Host, Engine::Halves{.receive = true, .send = false});
   for (int round = 0; round < 200; ++round) {
     engine.post(SlotIndex(0), Generation(2), 256);
     for (std::uint8_t channel = 0; channel < 4; ++channel)
@@ -286,17 +286,10 @@ TEST(Engine, ACompletedSlot_HasNothingInTheDevicesRingsAnyMore) {
 // An engine that sends, with a device whose memory the test may write.
 struct SendingEngine {
   SendingEngine() {
-    DeviceOptions options{.kind = DeviceKind::Host};
-    options.shape.geometry = {.layout = {}, .slots = 1, .packets_per_slot = 8, .log_packets_per_chunk = 3};
-    options.shape.mtu = 1024;
-    options.shape.channels = 2;
-    options.shape.workers = 1;
-    options.shape.burst = 16;
-    Result<std::unique_ptr<Device>> opened = Device::open(options);
-    EXPECT_TRUE(opened) << opened.error().message;
-    device = opened->get();
+    std::unique_ptr<Device> opened = offload::device(DeviceKind::Host, 2, std::chrono::seconds(2), 16);
+    device = opened.get();
     engine =
-        std::make_unique<Engine>(std::move(*opened), DeviceKind::Host, Engine::Halves{.receive = false, .send = true});
+        std::make_unique<Engine>(std::move(opened), DeviceKind::Host, Engine::Halves{.receive = false, .send = true});
     EXPECT_TRUE(engine->submit({.data = data.data(), .bytes = data.size(), .slot = SlotIndex(0), .trailing = 1}));
     while (device->work(ChannelIndex(0)).look(3) == nullptr) std::this_thread::yield();
   }

@@ -8,7 +8,6 @@
 #include <array>
 #include <chrono>
 #include <cstdlib>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -209,13 +208,6 @@ Result<void> apply_sysctls(const EmulatedEnds& ends, const std::vector<std::stri
   return {};
 }
 
-Result<void> write_report(const std::string& path, const Json& json) {
-  std::ofstream file(path, std::ios::trunc);
-  file << json.dump(2) << '\n';
-  if (file.flush()) return {};
-  return Error{ErrorCode::System, fmt::format("cannot write {}", path)};
-}
-
 Result<int> emulate(const EmulateOptions& options) {
   if (options.until == "left" && options.left.empty()) return invalid("--until left needs a command for --left");
   if (Result<void> writable = check_writable(options.report); !writable) return writable.error();
@@ -239,7 +231,7 @@ Result<int> emulate(const EmulateOptions& options) {
     print_summary(result);
   }
   if (!options.report.empty()) {
-    if (Result<void> written = write_report(options.report, json); !written) return written.error();
+    if (Result<void> written = write_json(options.report, json); !written) return written.error();
   }
   if (const std::string slow = too_slow(result); !slow.empty()) fmt::print(stderr, "sdr {}: {}\n", kName, slow);
   if (!emulation.cut_short().empty()) return Error{ErrorCode::System, emulation.cut_short()};

@@ -45,14 +45,28 @@ Result<std::string> read_whole_file(const std::string& path, std::size_t longest
   return text;
 }
 
+namespace {
+
+Error cannot_write(const std::string& path) {
+  return {ErrorCode::System, fmt::format("cannot write {}", path)};
+}
+
+}  // namespace
+
 Result<void> check_writable(const std::string& path) {
   if (path.empty()) return {};
   std::error_code unknown;
   const bool was_there = std::filesystem::exists(path, unknown);
-  if (!std::ofstream(path, std::ios::binary | std::ios::app))
-    return Error{ErrorCode::System, fmt::format("cannot write {}", path)};
+  if (!std::ofstream(path, std::ios::binary | std::ios::app)) return cannot_write(path);
   if (!was_there) std::filesystem::remove(path, unknown);
   return {};
+}
+
+Result<void> write_json(const std::string& path, const Json& json) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << json.dump(2) << '\n';
+  if (file.flush()) return {};
+  return cannot_write(path);
 }
 
 JsonFields::JsonFields(const Json& object, std::string file, std::string where,

@@ -45,6 +45,7 @@ Result<std::string> read_whole_file(const std::string& path, std::size_t longest
 // Whether a report can be written is known before the measurement; what is there stays until there is something better,
 // and nothing is left of a run that comes to nothing. No path: nothing to write.
 Result<void> check_writable(const std::string& path);
+Result<void> write_json(const std::string& path, const Json& json);
 // InvalidArgument says where it breaks off.
 Result<Json> parse_json(std::string_view text);
 // A value as it stands in a file, cut to what fits in a message.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "sdk/table_geometry.hpp"
 #include "sdr/driver.hpp"
 #include "transport/transport.hpp"
 
@@ -229,7 +230,7 @@ QueuePairOptions Path::queue_pair_options() const {
   options.token = Driver::random_token();
   options.offload = offload_;
   // What the packet offset addresses, with small packets.
-  options.max_message = std::min(options.max_message, Bytes{std::uint64_t{mtu_} << options.packet_offset_bits});
+  options.max_message = std::min(options.max_message, sdk::addressable(options));
   if (emulated()) options.initial_rtt = std::max(Duration(link_spec_.rtt), Duration(std::chrono::milliseconds(1)));
   return options;
 }

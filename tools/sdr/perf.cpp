@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -113,9 +112,7 @@ Result<int> measure(Session& session, const PerfOptions& options) {
   if (!received) return received.error();
   if (!options.profile.empty()) {
     const Json profile = LinkProfile::learned(sent->link, Bytes{path.mtu()}, path.rate()).to_json();
-    std::ofstream file(options.profile, std::ios::binary | std::ios::trunc);
-    file << profile.dump(2) << '\n';
-    if (!file.flush()) return Error{ErrorCode::System, fmt::format("cannot write {}", options.profile)};
+    if (Result<void> written = write_json(options.profile, profile); !written) return written.error();
   }
   const PerfReportCard card(path, plan, std::move(sent).value(), *received);
   for (const std::string& failure : card.offload_failures())

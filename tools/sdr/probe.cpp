@@ -173,22 +173,17 @@ Result<ProbeSockets> agree(Session& session, const ProbePlan& plan, const Socket
 
 Result<void> write_files(const ProbeOptions& options, const ProbePlan& plan, const ProbeReport& report,
                          const ProbeResult& result) {
-  const auto cannot_write = [](const std::string& path) {
-    return Error{ErrorCode::System, fmt::format("cannot write {}", path)};
-  };
   if (!options.plot.empty()) {
     std::ofstream file(options.plot, std::ios::binary | std::ios::trunc);
     const std::string what = fmt::format("{} flows, {} trials, {}{}", plan.flows, plan.trials, to_string(plan.rate),
                                          plan.link.empty() ? "" : ", emulated link " + plan.link);
     draw_losses(result.payloads, what, file);
-    if (!file.flush()) return cannot_write(options.plot);
+    if (!file.flush()) return Error{ErrorCode::System, fmt::format("cannot write {}", options.plot)};
   }
   if (!options.profile.empty()) {
     const Result<LinkProfile> profile = report.profile();
     if (!profile) return profile.error();
-    std::ofstream file(options.profile, std::ios::binary | std::ios::trunc);
-    file << profile->to_json().dump(2) << '\n';
-    if (!file.flush()) return cannot_write(options.profile);
+    if (Result<void> written = write_json(options.profile, profile->to_json()); !written) return written.error();
   }
   return {};
 }

@@ -37,7 +37,7 @@ inline constexpr std::uint32_t kMaxFrame = 4U << 20;
 // How long a peer may take to connect, or to say what it has at hand.
 inline constexpr Duration kSessionPatience = std::chrono::seconds(5);
 // How long a listener waits for the first message of who connected, before it turns to the next.
-inline constexpr Duration kHelloPatience = std::chrono::seconds(3);
+inline constexpr Duration kHelloPatience = TcpListener::kSilence;
 
 class Session {
  public:

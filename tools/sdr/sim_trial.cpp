@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sdk/table_geometry.hpp"
+
 namespace sdr::cli {
 namespace {
 
@@ -46,7 +48,7 @@ Result<experiment::WriteTrial> write_trial(const simulation::LinkSpec& link, con
   connection.queue_pair.packets_per_chunk = *packets;
   // What the packet offset addresses, with small packets.
   QueuePairOptions& qp = connection.queue_pair;
-  qp.max_message = std::min(qp.max_message, Bytes{payload << qp.packet_offset_bits});
+  qp.max_message = std::min(qp.max_message, sdk::addressable(qp));
   if (Result<void> checked = experiment::check(trial); !checked) return checked.error();
   return trial;
 }

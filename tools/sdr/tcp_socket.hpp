@@ -53,6 +53,8 @@ class TcpSocket {
 
 class TcpListener {
  public:
+  static constexpr Duration kSilence = std::chrono::seconds(3);
+
   // System when the address is not ours or the port is taken; the message has both.
   static Result<TcpListener> open(const SocketAddress& at);
 
@@ -64,7 +66,6 @@ class TcpListener {
   std::optional<Result<TcpSocket>> accept(int stop = -1);
 
  private:
-  static constexpr Duration kSilence = std::chrono::seconds(3);
   static constexpr std::size_t kMostSilent = 64;  // beyond that the next ones wait in the kernel
 
   struct Silent {
